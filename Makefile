@@ -1,0 +1,55 @@
+# Every target makes or updates .venv itself, so each one suffices on a fresh clone.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# Idle OpenMP threads that spin take the cores from the server, the tests and the grammar work.
+export OMP_WAIT_POLICY ?= PASSIVE
+export TOKENIZERS_PARALLELISM ?= false
+
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo serve test test-model lint types clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
+
+demo: $(VENV)/stamp-demo  ## watch a small real model write tool calls (ARGS="--format hermes")
+	$(BIN)/larksong demo $(ARGS)
+
+serve: $(VENV)/stamp-demo  ## start the server with the small model (ARGS="--port 8000")
+	$(BIN)/larksong serve $(ARGS)
+
+test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
+	$(BIN)/python -m pytest $(ARGS)
+
+test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
+	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
+
+lint: $(VENV)/stamp-dev  ## check style and imports
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/stamp-dev  ## check the types of the three packages
+	mkdir -p build/types/larksong
+	for name in engine grammars api; do ln -sfn ../../../$$name build/types/larksong/$$name; done
+	$(BIN)/mypy
+
+clean:  ## remove .venv and everything that was built
+	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/stamp-base:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# A stamp is older than its inputs when an install is due; pip itself skips what is already there.
+$(VENV)/stamp-demo: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	$(INSTALL) -e ".[demo]"
+	touch $@
+
+$(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	$(INSTALL) -e ".[dev]"
+	touch $@ $(VENV)/stamp-demo
