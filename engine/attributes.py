@@ -1,0 +1,136 @@
+"""Attributes: what an LALR grammar cannot count without multiplying its states.
+
+Members that may come in any order, members that are required, members that may not come twice, item counts:
+a context-free grammar would need a rule for every subset. Instead each stack entry carries a small value.
+Reductions compute it (`Action`), and a terminal may ask it before it is shifted (`Predicate`).
+
+Both are pure functions of values, so equal stacks stay equal and everything above them can be cached.
+A predicate sees the stack as it is after the reductions that the terminal forces: the value on top and the
+one below it. It returns the value to push with the terminal, or `None` to refuse it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Value = Hashable
+Action = Callable[[tuple[Value, ...]], Value]
+Predicate = Callable[[Value, Value], Value]
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The members of one object (or parameters of one call): bit masks over its declared names."""
+
+    required: int
+    declared: int
+    open: bool
+    """whether members with other names are allowed"""
+
+
+class Seen(NamedTuple):
+    """The members seen so far in an object that is being written."""
+
+    members: Members
+    mask: int
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """How many items an array (or calls a turn) may have; `maximum` is None where there is no bound."""
+
+    minimum: int
+    maximum: int | None
+
+    @property
+    def cap(self) -> int:
+        """The count from which on more items make no difference (0: the count never matters)."""
+        return max(self.minimum, self.maximum or 0)
+
+
+class Count(NamedTuple):
+    """The items seen so far in an array, saturating at the count that still matters."""
+
+    items: Items
+    number: int
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The value of a rule is that of one of its symbols."""
+
+    index: int
+
+    def __call__(self, values: tuple[Value, ...]) -> Value:
+        return values[self.index]
+
+
+@dataclass(frozen=True)
+class CollectMembers:
+    """`members: | member | members SEPARATOR member`, in any of these shapes."""
+
+    members: Members
+
+    def __call__(self, values: tuple[Value, ...]) -> Value:
+        if not values:
+            return Seen(self.members, 0)
+        bit = values[-1]
+        assert isinstance(bit, int)
+        first = values[0]
+        return Seen(self.members, first.mask | bit if isinstance(first, Seen) else bit)
+
+
+@dataclass(frozen=True)
+class CountItems:
+    """`items: | item | items SEPARATOR item`, in any of these shapes."""
+
+    items: Items
+
+    def __call__(self, values: tuple[Value, ...]) -> Value:
+        if not values:
+            return Count(self.items, 0)
+        first = values[0]
+        number = first.number + 1 if isinstance(first, Count) else 1
+        return Count(self.items, min(number, self.items.cap))
+
+
+@dataclass(frozen=True)
+class Key:
+    """A member's name: refused when the member was seen before; pushes the member's bit."""
+
+    bit: int
+
+    def __call__(self, top: Value, below: Value) -> Value:
+        # The list stands below a separator, or nowhere when this is the first member.
+        if isinstance(below, Seen) and below.mask & self.bit:
+            return None
+        return self.bit
+
+
+@dataclass(frozen=True)
+class More:
+    """A separator or opener of a further member or item: refused when no further one is possible.
+
+    Without it the parse would run into a dead end after the separator.
+    """
+
+    def __call__(self, top: Value, below: Value) -> Value:
+        if isinstance(top, Seen) and not top.members.open and top.mask == top.members.declared:
+            return None
+        if isinstance(top, Count) and top.items.maximum is not None and top.number >= top.items.maximum:
+            return None
+        return 0
+
+
+@dataclass(frozen=True)
+class Close:
+    """A closer: refused while required members or items are missing."""
+
+    def __call__(self, top: Value, below: Value) -> Value:
+        if isinstance(top, Seen) and top.members.required & ~top.mask:
+            return None
+        if isinstance(top, Count) and top.number < top.items.minimum:
+            return None
+        return 0

@@ -1,0 +1,77 @@
+"""Parse events: what one accepted token revealed about the turn.
+
+Events carry bytes, not text, because a token may end inside a UTF-8 sequence or a JSON escape; whoever
+turns them into text decodes incrementally.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionOpen:
+    """A call has begun and no other function name is possible any more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterOpen:
+    """A parameter of the open call begins (formats that write one element a parameter)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A piece of a raw string value, not JSON-escaped."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A piece of JSON text: a typed value, or the whole arguments object in JSON formats."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterClose:
+    """The open parameter's value is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallClose:
+    """The open call is complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A piece of visible text outside of calls."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """A piece of the model's reasoning."""
+
+    data: bytes
+
+
+ParseEvent = FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallClose | Content | Reasoning
+Events = tuple[ParseEvent, ...]
+
+
+def coalesce(events: list[ParseEvent]) -> Events:
+    """Join neighbouring pieces of one kind, so that a token gives one piece and not one for each byte."""
+    joined: list[ParseEvent] = []
+    for event in events:
+        last = joined[-1] if joined else None
+        if isinstance(event, Text | Json | Content | Reasoning) and type(last) is type(event):
+            joined[-1] = type(event)(last.data + event.data)
+        else:
+            joined.append(event)
+    return tuple(joined)

@@ -1,0 +1,201 @@
+"""What terminals match. A definition is plain data: it is printed in the grammar, it makes the byte DFA,
+and it is the key under which everything that depends on the terminal alone is cached."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from larksong.engine.attributes import Predicate, Value
+from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
+from larksong.engine.product import difference
+from larksong.engine.regex import compile_regex
+from larksong.engine.text import Stop, StopText, counted_text
+
+if TYPE_CHECKING:
+    from larksong.engine.grammar import Grammar
+
+
+class Role(Enum):
+    """What a terminal means to a reader."""
+
+    MARKUP = "markup"
+    FUNCTION_OPEN = "function open"
+    PARAMETER_OPEN = "parameter open"
+    TEXT = "raw string value"
+    JSON = "JSON value"
+    PARAMETER_CLOSE = "parameter close"
+    CALL_CLOSE = "call close"
+    CONTENT = "content"
+    REASONING = "reasoning"
+
+
+def lark_string(text: str) -> str:
+    """`text` as a Lark string literal."""
+    return json.dumps(text)
+
+
+def lark_regex(pattern: str) -> str:
+    """`pattern` between slashes, as Lark reads it."""
+    return "/" + pattern.replace("/", "\\/").replace("\n", "\\n") + "/"
+
+
+@dataclass(frozen=True)
+class Literal:
+    """Exactly this text."""
+
+    text: str
+
+    def dfa(self) -> DFA:
+        return Words([(self.text.encode(), None)])
+
+    def lark(self) -> str:
+        return lark_string(self.text)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a finite set of texts; each has a label: the value that the terminal pushes.
+
+    In terminals with the role JSON a label of type str is the JSON text to report instead (`True` → `true`).
+    """
+
+    words: tuple[tuple[str, Value], ...]
+
+    def dfa(self) -> DFA:
+        return Words([(text.encode(), label) for text, label in self.words])
+
+    def lark(self) -> str:
+        return " | ".join(lark_string(text) for text, _ in self.words)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A regular expression that matches the whole terminal."""
+
+    pattern: str
+
+    def dfa(self) -> DFA:
+        return compile_regex(self.pattern, anchored=True)
+
+    def lark(self) -> str:
+        return lark_regex(self.pattern)
+
+
+@dataclass(frozen=True)
+class JsonString:
+    """A JSON string of `minimum` to `maximum` code points."""
+
+    minimum: int = 0
+    maximum: int | None = None
+
+    def unbounded(self) -> JsonString:
+        """The same without bounds on its length."""
+        return JsonString()
+
+    def dfa(self) -> DFA:
+        if self.minimum == 0 and self.maximum is None:
+            return json_string()
+        return counted_json_string(self.minimum, self.maximum)
+
+    def lark(self) -> str:
+        character = r'(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))'
+        bounds = "*" if self.minimum == 0 and self.maximum is None else f"{{{self.minimum},{self.maximum or ''}}}"
+        return f'/"{character}{bounds}"/'
+
+
+@dataclass(frozen=True)
+class JsonKey:
+    """A canonically escaped JSON string other than `excluded`.
+
+    Canonical only: with `\\u0061` for `a` a declared name could be written a second time in disguise.
+    """
+
+    excluded: tuple[str, ...]
+
+    def dfa(self) -> DFA:
+        anything = compile_regex(r"[^]*", anchored=True, json_string=True)
+        words = [(json.dumps(key, ensure_ascii=False)[1:-1].encode(), None) for key in self.excluded]
+        return Quoted(difference(anything, Words(words)) if words else anything)
+
+    def lark(self) -> str:
+        names = "|".join(re.escape(json.dumps(key, ensure_ascii=False)[1:-1]) for key in self.excluded)
+        guard = f'(?!(?:{names})")' if names else ""
+        body = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00[01][0-9a-f]))*'
+        return "/" + ('"' + guard).replace("/", "\\/").replace("\n", "\\n") + body + '"/'
+
+
+@dataclass(frozen=True)
+class TextUntil:
+    """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now."""
+
+    stops: tuple[Stop, ...] = ()
+    before: str = ""
+    open_end: bool = False
+    minimum: int = 0
+    maximum: int | None = None
+    refused: frozenset[int] = frozenset()
+
+    def unbounded(self) -> TextUntil:
+        """The same without bounds on its length."""
+        return replace(self, minimum=0, maximum=None)
+
+    def without(self, refused: frozenset[int]) -> TextUntil:
+        return replace(self, refused=refused)
+
+    def text(self) -> StopText:
+        return StopText(self.stops, self.refused, self.before.encode(), self.open_end)
+
+    def dfa(self) -> DFA:
+        if self.minimum == 0 and self.maximum is None:
+            return self.text()
+        return counted_text(self.text(), self.minimum, self.maximum)
+
+    def lark(self) -> str:
+        if not self.stops:
+            return "/(.|\\n)+/"
+        ends = "|".join(re.escape(stop.marker.decode()) for stop in self.stops)
+        return lark_regex(f"(.|\n)*?(?={ends})") if not self.open_end else lark_regex(f"((?!{ends})(.|\n))+")
+
+
+@dataclass(frozen=True)
+class Special:
+    """A marker that the tokenizer holds as tokens of its own: matched by id, never by its letters."""
+
+    ids: frozenset[int]
+    text: str
+
+    def lark(self) -> str:
+        return lark_string(self.text)
+
+
+@dataclass(frozen=True, eq=False)
+class Sub:
+    """Another grammar, entered here like a subroutine and made when a mask first needs it.
+
+    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name).
+    """
+
+    choose: Callable[[Value], Grammar] = field(repr=False)
+
+    def lark(self) -> None:
+        return None
+
+
+Definition = Literal | Choice | Pattern | JsonString | JsonKey | TextUntil | Special | Sub
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal of a grammar: its name there, what it matches, what it means, who may refuse it."""
+
+    name: str
+    definition: Definition
+    role: Role = Role.MARKUP
+    predicate: Predicate | None = None
+    label: str | None = None
+    """with the role PARAMETER_OPEN: the parameter's name"""

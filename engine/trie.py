@@ -1,0 +1,197 @@
+"""The vocabulary as a flat byte trie, and merged positions in it.
+
+        root ── b"g" ── b"e" ── b"t"          Nodes are numbered breadth first, so the children of a node
+          └──── b"<" ── b"f" …                are neighbours and a level is a numpy slice.
+
+Masks are made by following many trie paths at once. A `Position` is a set of places in the trie: the nodes
+whose byte is still to be consumed, and the tokens that end exactly here. All places where a terminal can end
+inside a token merge into one position, so what may follow is explored once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Nodes = NDArray[np.int64]
+
+
+class Trie:
+    """Byte trie over `tokens` (id → bytes; empty entries are left out).
+
+    Arrays, one entry a node: `byte` uint8; `first_child`, `last_child` int64 (half-open range of nodes);
+    `first_token`, `last_token` int64 (half-open range in `ids`, the token ids sorted by bytes).
+    """
+
+    def __init__(self, tokens: Sequence[bytes], width: int) -> None:
+        self.words = (width + 31) // 32
+        self.longest = max(map(len, tokens), default=0)
+        order = [i for i in sorted(range(len(tokens)), key=tokens.__getitem__) if tokens[i]]
+        self.ids = np.array(order, np.int64)
+        lengths = np.array([len(tokens[i]) for i in order], np.int64)
+        self._text = b"".join(tokens[i] for i in order)
+        text = np.frombuffer(self._text, np.uint8)
+        offsets = np.cumsum(lengths) - lengths
+        self._offsets = offsets
+
+        byte = [np.zeros(1, np.uint8)]
+        parent = [np.zeros(1, np.int64)]
+        last = np.zeros(len(order), np.int64)  # the node in which a token's prefix so far ends
+        count = 1
+        alive = np.arange(len(order))
+        for depth in range(self.longest):
+            alive = alive[lengths[alive] > depth]
+            here, above = text[offsets[alive] + depth], last[alive]
+            # Sorted order: a new node begins where the byte or the node above differs from the token before.
+            new = np.ones(len(alive), bool)
+            new[1:] = (here[1:] != here[:-1]) | (above[1:] != above[:-1])
+            last[alive] = count - 1 + np.cumsum(new)
+            byte.append(here[new])
+            parent.append(above[new])
+            count += int(new.sum())
+        self.byte = np.concatenate(byte)
+        parents = np.concatenate(parent)[1:]  # ascending, since each level is ordered by its parents
+        nodes = np.arange(count)
+        self.first_child = np.searchsorted(parents, nodes, "left") + 1
+        self.last_child = np.searchsorted(parents, nodes, "right") + 1
+        by_node = np.argsort(last, kind="stable")
+        self.ids = self.ids[by_node]
+        self.first_token = np.searchsorted(last[by_node], nodes, "left")
+        self.last_token = np.searchsorted(last[by_node], nodes, "right")
+        none = np.zeros(0, np.int64)
+        self.root = Position(self, self.children(np.zeros(1, np.int64))[0], none)
+
+    def inside_a_token(self, text: bytes) -> bool:
+        """Whether some token contains `text` beyond its first byte."""
+        at = self._text.find(text)
+        while at >= 0:
+            token = int(np.searchsorted(self._offsets, at, "right")) - 1
+            end = self._offsets[token + 1] if token + 1 < len(self._offsets) else len(self._text)
+            if at > self._offsets[token] and at + len(text) <= end:
+                return True
+            at = self._text.find(text, at + 1)
+        return False
+
+    def children(self, nodes: Nodes) -> tuple[Nodes, NDArray[np.int64]]:
+        """All children of `nodes`, and for each the index of its parent in `nodes`."""
+        return _ranges(self.first_child[nodes], self.last_child[nodes])
+
+    def tokens(self, nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ids of all tokens that end in `nodes`, and for each the index of its node in `nodes`."""
+        indices, owner = _ranges(self.first_token[nodes], self.last_token[nodes])
+        return self.ids[indices], owner
+
+
+def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Concatenate the half-open ranges first[i]:last[i]; also say which range each number came from."""
+    sizes = last - first
+    total = int(sizes.sum())
+    if total == 0:
+        none = np.zeros(0, np.int64)
+        return none, none
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    starts = np.cumsum(sizes) - sizes
+    return first[owner] + np.arange(total) - starts[owner], owner
+
+
+class Position:
+    """A merged place in the trie: `nodes` to be consumed next, `ids` of the tokens that end here."""
+
+    __slots__ = ("_below", "_bytes", "_children", "_piece", "ids", "nodes", "trie")
+
+    def __init__(self, trie: Trie, nodes: Nodes, ids: NDArray[np.int64]) -> None:
+        self.trie, self.nodes, self.ids = trie, nodes, ids
+        self._children: dict[int, Position | None] = {}
+        self._bytes: frozenset[int] | None = None
+        self._piece: Piece | None = None
+        self._below: Piece | None = None
+
+    @property
+    def bytes(self) -> frozenset[int]:
+        """The bytes with which a token can go on from here."""
+        if self._bytes is None:
+            self._bytes = frozenset(self.trie.byte[self.nodes].tolist())
+        return self._bytes
+
+    def child(self, byte: int) -> Position | None:
+        """The position one byte further, or None where no token goes on with it."""
+        try:
+            return self._children[byte]
+        except KeyError:
+            found = None
+            if byte in self.bytes:
+                nodes = self.nodes[self.trie.byte[self.nodes] == byte]
+                found = Position(self.trie, self.trie.children(nodes)[0], self.trie.tokens(nodes)[0])
+            # setdefault: two threads may race here, but both must go on with one object.
+            return self._children.setdefault(byte, found)
+
+    @property
+    def piece(self) -> Piece:
+        """The tokens that end here."""
+        if self._piece is None:
+            self._piece = Piece.of(self.ids, self.trie.words)
+        return self._piece
+
+    @property
+    def below(self) -> Piece:
+        """All tokens that end here or go on from here."""
+        if self._below is None:
+            found, nodes = [self.ids], self.nodes
+            while len(nodes):
+                found.append(self.trie.tokens(nodes)[0])
+                nodes = self.trie.children(nodes)[0]
+            self._below = Piece.of(np.concatenate(found), self.trie.words)
+        return self._below
+
+
+class Piece:
+    """A set of token ids: a list where it is small, packed words where it is large."""
+
+    __slots__ = ("ids", "words")
+    _SMALL = 400
+
+    def __init__(self, ids: list[int], words: NDArray[np.uint32] | None) -> None:
+        self.ids, self.words = ids, words
+
+    @classmethod
+    def of(cls, ids: NDArray[np.int64], words: int) -> Piece:
+        if len(ids) <= cls._SMALL:
+            return cls(ids.tolist(), None)
+        bits = np.zeros(words * 32, np.uint8)
+        bits[ids] = 1
+        return cls([], np.packbits(bits, bitorder="little").view(np.uint32))
+
+    def __bool__(self) -> bool:
+        return bool(self.ids) or self.words is not None
+
+
+def union(pieces: Sequence[Piece], words: int) -> NDArray[np.uint32]:
+    """Packed union of pieces: a new array of `words` uint32."""
+    dense = [piece.words for piece in pieces if piece.words is not None]
+    out = dense[0].copy() if dense else np.zeros(words, np.uint32)
+    for more in dense[1:]:
+        np.bitwise_or(out, more, out=out)
+    ids = [i for piece in pieces for i in piece.ids]
+    if ids:
+        set_bits(out, ids)
+    return out
+
+
+def set_bits(words: NDArray[np.uint32], ids: list[int]) -> None:
+    """Set the bits of `ids` in packed words, in place."""
+    if len(ids) < 24:
+        for i in ids:
+            words[i >> 5] |= np.uint32(1 << (i & 31))
+    else:
+        index = np.array(ids, np.uint32)
+        np.bitwise_or.at(words, index >> np.uint32(5), np.uint32(1) << (index & np.uint32(31)))
+
+
+def clear(words: NDArray[np.uint32], piece: Piece) -> None:
+    """Remove the tokens of `piece` from packed words, in place."""
+    if piece.words is not None:
+        np.bitwise_and(words, ~piece.words, out=words)
+    for i in piece.ids:
+        words[i >> 5] &= np.uint32(~(1 << (i & 31)) & 0xFFFFFFFF)
