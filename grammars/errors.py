@@ -1,0 +1,43 @@
+"""Errors about tools and schemas, each with the sentence that a user reads.
+
+`tool` is the function's name, `pointer` a JSON pointer into its parameters, `keyword` the JSON Schema keyword.
+"""
+
+from __future__ import annotations
+
+
+class GrammarsError(ValueError):
+    """Base of all errors that the caller's tools, schemas or format names cause."""
+
+    def __init__(
+        self, message: str, *, tool: str | None = None, pointer: str | None = None, keyword: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.tool, self.pointer, self.keyword = tool, pointer, keyword
+
+
+class UnknownFormat(GrammarsError):
+    """No wire format has this name."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"unknown wire format {name!r}; known formats: {', '.join(known)}")
+
+
+class InvalidSchema(GrammarsError):
+    """The parameters are not JSON Schema, or nothing can satisfy them."""
+
+
+class UnsupportedKeyword(GrammarsError):
+    """A keyword that the grammar would have to ignore."""
+
+
+class InvalidToolName(GrammarsError):
+    """A tool's or parameter's name that the wire format cannot carry."""
+
+
+class DuplicateTool(GrammarsError):
+    """Two tools of one name."""
+
+
+class NoTools(GrammarsError):
+    """A call is required, but there is no tool to call."""
