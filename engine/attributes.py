@@ -5,8 +5,8 @@ a context-free grammar would need a rule for every subset. Instead each stack en
 Reductions compute it (`Action`), and a terminal may ask it before it is shifted (`Predicate`).
 
 Both are pure functions of values, so equal stacks stay equal and everything above them can be cached.
-A predicate sees the stack as it is after the reductions that the terminal forces: the value on top and the
-one below it. It returns the value to push with the terminal, or `None` to refuse it.
+A predicate sees the stack as it is after the reductions that the terminal forces, the value on top and the
+one below it, and the label of what the terminal matched. It returns the value to push, or `None` to refuse.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 Value = Hashable
 Action = Callable[[tuple[Value, ...]], Value]
-Predicate = Callable[[Value, Value], Value]
+Predicate = Callable[[Value, Value, Value], Value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,17 +96,23 @@ class CountItems:
         return Count(self.items, min(number, self.items.cap))
 
 
+class Member(NamedTuple):
+    """The label of a member's name: the name, and its bit (0: a name that is not declared)."""
+
+    name: str
+    bit: int
+
+
 @dataclass(frozen=True)
 class Key:
     """A member's name: refused when the member was seen before; pushes the member's bit."""
 
-    bit: int
-
-    def __call__(self, top: Value, below: Value) -> Value:
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        bit = label.bit if isinstance(label, Member) else 0
         # The list stands below a separator, or nowhere when this is the first member.
-        if isinstance(below, Seen) and below.mask & self.bit:
+        if isinstance(below, Seen) and below.mask & bit:
             return None
-        return self.bit
+        return bit
 
 
 @dataclass(frozen=True)
@@ -116,7 +122,7 @@ class More:
     Without it the parse would run into a dead end after the separator.
     """
 
-    def __call__(self, top: Value, below: Value) -> Value:
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
         if isinstance(top, Seen) and not top.members.open and top.mask == top.members.declared:
             return None
         if isinstance(top, Count) and top.items.maximum is not None and top.number >= top.items.maximum:
@@ -128,7 +134,7 @@ class More:
 class Close:
     """A closer: refused while required members or items are missing."""
 
-    def __call__(self, top: Value, below: Value) -> Value:
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
         if isinstance(top, Seen) and top.members.required & ~top.mask:
             return None
         if isinstance(top, Count) and top.number < top.items.minimum:

@@ -8,13 +8,12 @@ longest match holds; between terminals that match the same bytes all readings go
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.attributes import Value
+from larksong.engine.attributes import Member, Value
 from larksong.engine.events import (
     CallClose,
     Content,
@@ -30,9 +29,9 @@ from larksong.engine.events import (
 )
 from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
-from larksong.engine.stack import Bound, Branch, Configuration, Edge, Live, Return, Stack, Thread
-from larksong.engine.tables import END, Production, State, Tables, tables
-from larksong.engine.terminals import Definition, JsonString, Role, Special, Sub, Terminal, TextUntil
+from larksong.engine.stack import Bound, Branch, Configuration, Edge, Live, Return, Scope, Stack, Thread
+from larksong.engine.tables import END, Production
+from larksong.engine.terminals import JsonString, Keys, Literal, Readable, Role, Sub, Terminal, TextUntil
 from larksong.engine.trie import Piece, Position, Trie, union
 from larksong.engine.vocabulary import Vocabulary
 
@@ -45,9 +44,9 @@ class Lexemes:
     def __init__(self, trie: Trie) -> None:
         self.trie = trie
         self._plain_text = Lexeme(TextUntil(), trie)
-        self._known: dict[Definition, Lexeme] = {TextUntil(): self._plain_text}
+        self._known: dict[Readable, Lexeme] = {TextUntil(): self._plain_text}
 
-    def get(self, definition: Definition) -> Lexeme:
+    def get(self, definition: Readable) -> Lexeme:
         lexeme = self._known.get(definition)
         if lexeme is None:
             unbounded = None
@@ -69,56 +68,61 @@ class Automaton:
         self.grammar = grammar
         self._lexemes = lexemes
         self._trie = lexemes.trie
-        self._bound: dict[tuple[int, str, frozenset[int]], Bound] = {}
+        self._scopes: dict[Grammar, Scope] = {}
         self._configurations: dict[tuple[Thread, ...], Configuration] = {}
-        self._masks: dict[bytes, NDArray[np.int32]] = {}
-        self._lock = threading.RLock()
+        self._masks: dict[object, NDArray[np.int32]] = {}
         ends = [i for i in vocabulary.eos_ids if i < vocabulary.width]
-        self.end_mask = self._intern(union([Piece(ends, None)], self._trie.words))
+        self.end_mask = self._union([Piece(ends, None)])
         self._end = Configuration((), end=True)
-        self.root = Stack(None, tables(grammar).start, None)
-        self.start = self._configuration(thread for thread, _ in self._fresh(self.root))
-        self.start_events: Events = _common([events for _, events in self._fresh(self.root)])
+        scope = self._scope(grammar)
+        beginning = self._fresh(Stack(None, scope, scope.tables.start, None))
+        self.start = self._configuration([thread for thread, _ in beginning])
+        self.start_events: Events = _common([events for _, events in beginning])
+
+    def _scope(self, grammar: Grammar) -> Scope:
+        scope = self._scopes.get(grammar)
+        if scope is None:
+            scope = self._scopes.setdefault(grammar, Scope(grammar))
+        return scope
 
     # -- the parser: Lark's tables, stepped on interned stacks
 
-    def _shift(self, stack: Stack, name: str, label: Value = None) -> Stack | None:
+    def _shift(self, stack: Stack, terminal: int, label: Value = None) -> Stack | None:
         """The stack after a terminal, reductions first; None where the table or an attribute refuses it."""
-        key = (name, label)
+        key = (terminal, label)
         try:
             return stack.shifts[key]
         except KeyError:
-            return stack.shifts.setdefault(key, self._parse(stack, name, label))
+            return stack.shifts.setdefault(key, self._parse(stack, terminal, label))
 
-    def _parse(self, stack: Stack, name: str, label: Value) -> Stack | None:
+    def _parse(self, stack: Stack, terminal: int, label: Value) -> Stack | None:
         while True:
-            action = stack.state.actions.get(name)
+            action = stack.state.actions.get(terminal)
             if action is None:
                 return None
             if isinstance(action, Production):
                 stack = self._reduce(stack, action)
                 continue
-            predicate = stack.state.tables.grammar.terminals[name].predicate
-            value = label
-            if predicate is not None:
-                value = predicate(stack.value, stack.parent.value if stack.parent else None)
-                if value is None:
-                    return None
-            return stack.push(action, value)
+            predicate = stack.scope.terminals[terminal].predicate
+            if predicate is None:
+                return stack.push(action, label)
+            value = predicate(stack.value, stack.parent.value if stack.parent else None, label)
+            return None if value is None else stack.push(action, value)
 
     @staticmethod
     def _reduce(stack: Stack, production: Production) -> Stack:
+        action = stack.scope.actions[production.index]
         values = []
         for _ in range(production.size):
             values.append(stack.value)
             assert stack.parent is not None
             stack = stack.parent
-        value = production.action(tuple(reversed(values))) if production.action else None
+        value = action(tuple(reversed(values))) if action else None
         return stack.push(stack.state.gotos[production.origin], value)
 
     def _leave(self, stack: Stack) -> Stack | None:
         """The bottom entry of a grammar whose start symbol is complete, else None."""
-        accept = stack.state.tables.accept
+        accept = stack.scope.tables.accept
         while stack.state is not accept:
             action = stack.state.actions.get(END)
             if not isinstance(action, Production):
@@ -128,62 +132,78 @@ class Automaton:
 
     def _live(self, stack: Stack) -> Live:
         """What may follow, through the ends and the beginnings of sub-grammars."""
-        if stack.live is not None:
-            return stack.live
-        found: list[tuple[Bound, Stack]] = []
-        end = False
-        owner = stack.state.tables
-        for name in stack.state.actions:
-            if name == END:
-                bottom = self._leave(stack)
-                if bottom is None:
-                    continue
-                if bottom.parent is None:
-                    end = True
-                    continue
-                assert isinstance(bottom.value, Return)
-                caller = self._shift(bottom.parent, bottom.value.terminal)
-                following = self._live(caller) if caller is not None else Live((), False)
+        if stack.live is None:
+            found: list[tuple[Bound, Stack]] = []
+            end = False
+            for terminal in stack.state.actions:
+                if terminal == END:
+                    following = self._live_after_end(stack)
+                else:
+                    following = self._live_terminal(stack, terminal)
                 found += following.terminals
                 end = end or following.end
-                continue
-            terminal = owner.grammar.terminals[name]
-            definition = terminal.definition
-            if isinstance(definition, Sub):
-                if self._shift(stack, name) is not None:
-                    entered = stack.push(tables(definition.choose(stack.value)).start, Return(name))
-                    found += self._live(entered).terminals
-                continue
-            shifted = self._shift(stack, name)
-            if shifted is None:
-                continue
-            refused: frozenset[int] = frozenset()
-            if isinstance(definition, TextUntil) and definition.stops:
-                refused = self._refused_stops(shifted, definition)
-                if len(refused) == len(definition.stops) and not definition.open_end:
-                    continue
-            found.append((self._bind(owner, terminal, refused), stack))
-        stack.live = Live(tuple(found), end)
+            stack.live = Live(tuple(found), end)
         return stack.live
 
-    def _refused_stops(self, after: Stack, definition: TextUntil) -> frozenset[int]:
-        refused = set()
-        for index, stop in enumerate(definition.stops):
-            stack: Stack | None = after
-            for name in stop.terminals:
-                stack = self._shift(stack, name) if stack is not None else None
-            if stack is None:
-                refused.add(index)
-        return frozenset(refused)
+    def _live_after_end(self, stack: Stack) -> Live:
+        bottom = self._leave(stack)
+        if bottom is None:
+            return _NOTHING
+        if bottom.parent is None:
+            return Live((), end=True)
+        assert isinstance(bottom.value, Return)
+        caller = self._shift(bottom.parent, bottom.value.terminal)
+        return self._live(caller) if caller is not None else _NOTHING
 
-    def _bind(self, owner: Tables, terminal: Terminal, refused: frozenset[int]) -> Bound:
-        key = (id(owner), terminal.name, refused)
-        bound = self._bound.get(key)
+    def _live_terminal(self, stack: Stack, number: int) -> Live:
+        terminal = stack.scope.terminals[number]
+        definition = terminal.definition
+        if isinstance(definition, Keys):
+            words = self._bind(stack.scope, number, terminal)
+            return Live(
+                tuple((b, stack) for b in words if self._shift(stack, number, b.label) is not None), end=False
+            )
+        shifted = self._shift(stack, number)
+        if shifted is None:
+            return _NOTHING
+        if isinstance(definition, Sub):
+            scope = self._scope(definition.choose(stack.value))
+            return Live(self._live(stack.enter(scope, number)).terminals, end=False)
+        refused: frozenset[int] = frozenset()
+        if isinstance(definition, TextUntil) and definition.stops:
+            refused = frozenset(
+                index
+                for index, stop in enumerate(definition.stops)
+                if self._shift_all(shifted, stop.terminals) is None
+            )
+            if len(refused) == len(definition.stops) and not definition.open_end:
+                return _NOTHING
+        (bound,) = self._bind(stack.scope, number, terminal, refused)
+        return Live(((bound, stack),), end=False)
+
+    def _shift_all(self, stack: Stack | None, names: Iterable[str]) -> Stack | None:
+        for name in names:
+            stack = self._shift(stack, stack.scope.number[name]) if stack is not None else None
+        return stack
+
+    def _bind(
+        self, scope: Scope, number: int, terminal: Terminal, refused: frozenset[int] = frozenset()
+    ) -> tuple[Bound, ...]:
+        key = (number, refused)
+        bound = scope.bound.get(key)
         if bound is None:
             definition = terminal.definition
-            if refused and isinstance(definition, TextUntil):
-                definition = definition.without(refused)
-            bound = self._bound.setdefault(key, Bound(terminal, self._lexemes.get(definition)))
+            assert not isinstance(definition, Sub)
+            if isinstance(definition, Keys):
+                made = tuple(
+                    Bound(number, terminal, self._lexemes.get(Literal(text)), label)
+                    for text, label in definition.words
+                )
+            else:
+                if refused and isinstance(definition, TextUntil):
+                    definition = definition.without(refused)
+                made = (Bound(number, terminal, self._lexemes.get(definition)),)
+            bound = scope.bound.setdefault(key, made)
         return bound
 
     # -- reading
@@ -197,56 +217,15 @@ class Automaton:
             )
         return stack.following
 
-    def _configuration(self, threads: Iterable[Thread]) -> Configuration:
+    def _configuration(self, threads: Sequence[Thread]) -> Configuration:
         # Readings as JSON come first: where two readings meet again, the typed one is kept.
-        key = tuple(sorted(set(threads), key=lambda thread: (thread.is_text, id(thread))))
+        if len(threads) > 1:
+            threads = sorted(set(threads), key=lambda thread: (thread.is_text, id(thread)))
+        key = tuple(threads)
         found = self._configurations.get(key)
         if found is None:
             found = self._configurations.setdefault(key, Configuration(key, end=False))
         return found
-
-    def successors(self, thread: Thread, byte: int) -> tuple[tuple[Thread, Events], ...]:
-        """The threads that a byte leads to, each with what it revealed on the way."""
-        found = thread.successors.get(byte)
-        if found is None:
-            found = thread.successors.setdefault(byte, self._successors(thread, byte))
-        return found
-
-    def _successors(self, thread: Thread, byte: int) -> tuple[tuple[Thread, Events], ...]:
-        bound, lexeme = thread.bound, thread.bound.lexeme
-        following = lexeme.row(thread.state)[byte]
-        if following >= 0:
-            events = _reading(bound, thread.state, bytes((byte,)), following)
-            if lexeme.final(following):
-                return self._complete(thread, following, events)
-            return ((thread.stack.thread(bound, following), events),)
-        if not lexeme.accepts(thread.state):
-            return ()
-        return tuple(
-            (successor, events + more)
-            for begun, events in self._complete(thread, thread.state, ())
-            for successor, more in self.successors(begun, byte)
-        )
-
-    def _complete(self, thread: Thread, state: int, events: Events) -> tuple[tuple[Thread, Events], ...]:
-        """The terminal of `thread` is complete in `state`: shift it and begin what follows."""
-        stack, events = self._shift_complete(thread, state, events)
-        if stack is None:
-            return ()
-        return tuple((begun, events + more) for begun, more in self._fresh(stack))
-
-    def _shift_complete(self, thread: Thread, state: int, events: Events) -> tuple[Stack | None, Events]:
-        terminal, lexeme = thread.bound.terminal, thread.bound.lexeme
-        outcome = lexeme.outcome(state)
-        stack = self._shift(thread.stack, terminal.name, outcome if lexeme.labelled else None)
-        events += _completion(terminal, outcome)
-        if lexeme.text is not None and isinstance(outcome, int):
-            for name in lexeme.text.stops[outcome].terminals:
-                if stack is None:
-                    return None, events
-                events += _completion(stack.state.tables.grammar.terminals[name], None)
-                stack = self._shift(stack, name)
-        return stack, events
 
     def edge(self, configuration: Configuration, token: int) -> Edge | None:
         """Where a token leads, or None where it is refused."""
@@ -260,95 +239,108 @@ class Automaton:
         data = tokens[token] if 0 <= token < len(tokens) else b""
         if not data:
             return self._special_edge(configuration, token)
-        threads = configuration.threads
-        if len(threads) == 1:
-            return self._single_edge(threads[0], data)
-        readings = {thread: (thread.is_text, ()) for thread in threads}
-        return self._resolve(configuration, self._read(readings, data))
-
-    def _single_edge(self, thread: Thread, data: bytes) -> Edge | None:
-        """One thread: most tokens of a long value stay inside its terminal, and nothing else is looked at."""
-        bound, lexeme, state = thread.bound, thread.bound.lexeme, thread.state
-        readings: dict[Thread, tuple[bool, Events]] = {thread: (thread.is_text, ())}
-        if not lexeme.narrow:
-            read = 0
-            for byte in data:
-                following = lexeme.row(state)[byte]
-                if following < 0 or lexeme.final(following):
-                    break
-                state = following
-                read += 1
-            events = _reading(bound, thread.state, data[:read], state) if read else ()
-            begun = thread.stack.thread(bound, state)
-            if read == len(data):
-                return Edge(self._configuration((begun,)), events)
-            readings = {begun: (begun.is_text, events)}
-            data = data[read:]
-        return self._resolve(None, self._read(readings, data))
+        readings: dict[Thread, tuple[bool, Events]] = {}
+        for thread in configuration.threads:
+            found: list[tuple[Thread, Events]] = []
+            self._read(thread, data, 0, (), found)
+            for reached, events in found:
+                readings.setdefault(reached, (thread.is_text, events))
+        return self._resolve(configuration, readings)
 
     def _read(
-        self, readings: dict[Thread, tuple[bool, Events]], data: bytes
-    ) -> dict[Thread, tuple[bool, Events]]:
-        for byte in data:
-            after: dict[Thread, tuple[bool, Events]] = {}
-            for thread, (was_text, events) in readings.items():
-                for successor, more in self.successors(thread, byte):
-                    known = after.get(successor)
-                    if known is None or (known[0] and not was_text):
-                        after[successor] = (was_text, events + more if more else events)
-            readings = after
-        return readings
+        self, thread: Thread, data: bytes, at: int, events: Events, found: list[tuple[Thread, Events]]
+    ) -> None:
+        """Read `data` from `at` on: all threads that it leads to, with what was revealed on the way."""
+        bound = thread.bound
+        lexeme = bound.lexeme
+        row, final, state = lexeme.row, lexeme.final, thread.state
+        begin, size = at, len(data)
+        while at < size:
+            following = row(state)[data[at]]
+            if following < 0:
+                # The longest match ends here, if it may end at all.
+                if not lexeme.accepts(state):
+                    return
+                break
+            at += 1
+            state = following
+            if final(state):
+                break
+        else:
+            if at > begin:
+                events += _reading(bound, thread.state, data[begin:at], state)
+            found.append((thread.stack.thread(bound, state), events))
+            return
+        if at > begin:
+            events += _reading(bound, thread.state, data[begin:at], state)
+        stack, events = self._complete(thread, state, events)
+        if stack is not None:
+            for begun, more in self._fresh(stack):
+                self._read(begun, data, at, events + more, found)
+
+    def _complete(self, thread: Thread, state: int, events: Events) -> tuple[Stack | None, Events]:
+        """The terminal of `thread` is complete in `state`: shift it, and what its text already committed."""
+        bound = thread.bound
+        stack = thread.stack
+        outcome = bound.lexeme.outcome(state)
+        label = bound.label if bound.label is not None or bound.lexeme.text is not None else outcome
+        events += _completion(bound.terminal, label)
+        after = self._shift(stack, bound.number, label)
+        if bound.lexeme.text is not None and isinstance(outcome, int):
+            for name in bound.lexeme.text.stops[outcome].terminals:
+                number = stack.scope.number[name]
+                events += _completion(stack.scope.terminals[number], None)
+                after = self._shift(after, number) if after is not None else None
+        return after, events
 
     def _special_edge(self, configuration: Configuration, token: int) -> Edge | None:
         readings: dict[Thread, tuple[bool, Events]] = {}
-        ended: Events | None = None
         for thread in configuration.threads:
             for stack, events in self._special(thread, token, ()):
                 if self._live(stack).end:
-                    ended = events if ended is None else ended
+                    return Edge(self._end, coalesce(list(events)))
                 for begun, more in self._fresh(stack):
                     readings.setdefault(begun, (thread.is_text, events + more))
-        if ended is not None:
-            return Edge(self._end, coalesce(list(ended)))
         return self._resolve(configuration, readings)
 
     def _special(self, thread: Thread, token: int, events: Events) -> Iterable[tuple[Stack, Events]]:
         """The stacks that a special token leads to, through terminals that may end before it."""
         lexeme = thread.bound.lexeme
         if lexeme.special:
-            if token in lexeme.special:
-                stack, events = self._shift_complete(thread, thread.state, events)
-                if stack is not None:
-                    yield stack, events
+            if token not in lexeme.special:
+                return
+            stack, events = self._complete(thread, thread.state, events)
+            if stack is not None:
+                yield stack, events
         elif lexeme.accepts(thread.state) and not lexeme.final(thread.state):
             events += _piece(thread.bound, lexeme.held(thread.state))
-            for begun, more in self._complete(thread, thread.state, events):
-                yield from self._special(begun, token, more)
+            stack, events = self._complete(thread, thread.state, events)
+            if stack is not None:
+                for begun, more in self._fresh(stack):
+                    yield from self._special(begun, token, events + more)
 
-    def _resolve(
-        self, before: Configuration | None, readings: dict[Thread, tuple[bool, Events]]
-    ) -> Edge | None:
+    def _resolve(self, before: Configuration, readings: dict[Thread, tuple[bool, Events]]) -> Edge | None:
         """Make one edge of all readings of a token."""
         if not readings:
             return None
-        target = self._configuration(readings)
-        was_ambiguous = before is not None and before.ambiguous
+        target = self._configuration(tuple(readings))
+        if len(readings) == 1 and not before.ambiguous:
+            ((_, events),) = readings.values()
+            return Edge(target, coalesce(events))
         branches: dict[tuple[bool, bool], Events] = {}
         for thread in target.threads:
             was_text, events = readings[thread]
-            branches.setdefault((was_text, thread.is_text), coalesce(list(events)))
-        if not was_ambiguous and len(branches) == 1:
+            branches.setdefault((was_text, thread.is_text), coalesce(events))
+        if before.ambiguous:
+            certain: Events = ()
+        elif len(branches) == 1:
             return Edge(target, next(iter(branches.values())))
-        certain: Events = ()
-        if not was_ambiguous:
+        else:
             certain = _common(list(branches.values()))
         return Edge(
             target,
             certain,
-            tuple(
-                Branch(was_text, is_text, events[len(certain) :])
-                for (was_text, is_text), events in branches.items()
-            ),
+            tuple(Branch(*reading, events[len(certain) :]) for reading, events in branches.items()),
         )
 
     # -- masks
@@ -357,106 +349,80 @@ class Automaton:
         """The tokens that may follow: packed words, read-only, the same object for the same set."""
         mask = configuration.mask
         if mask is None:
-            if configuration.end:
-                mask = self.end_mask
-            else:
+            mask = self.end_mask
+            if not configuration.end:
                 pieces: list[Piece] = []
                 self._fill(configuration.threads, self._trie.root, pieces)
-                words = union(pieces, self._trie.words)
-                if words.any():
-                    mask = self._intern(words)
+                if any(pieces):
+                    mask = self._union(pieces)
                 else:
                     log.error("dead end in the grammar %r: the sequence ends", self.grammar.title)
-                    mask = self.end_mask
             configuration.mask = mask
         return mask
 
-    def _intern(self, words: NDArray[np.uint32]) -> NDArray[np.int32]:
-        key = words.tobytes()
+    def _union(self, pieces: Sequence[Piece]) -> NDArray[np.int32]:
+        # The same pieces make the same mask: most masks are found without making their words again.
+        key = (
+            frozenset(id(piece.words) for piece in pieces if piece.words is not None),
+            frozenset(token for piece in pieces for token in piece.ids),
+        )
         mask = self._masks.get(key)
         if mask is None:
+            words = union(pieces, self._trie.words)
             words.flags.writeable = False
-            mask = self._masks.setdefault(key, words.view(np.int32))
+            content = words.tobytes()
+            mask = self._masks.setdefault(content, words.view(np.int32))
+            self._masks[key] = mask
         return mask
 
-    def _fill(self, threads: Sequence[Thread], position: Position, pieces: list[Piece]) -> None:
+    def _fill(self, threads: Iterable[Thread], position: Position, pieces: list[Piece]) -> None:
         """Collect the tokens of `position` that the threads can read."""
         at_root = position is self._trie.root
-        literals: list[Thread] = []
         for thread in threads:
             lexeme = thread.bound.lexeme
             if lexeme.special:
                 if at_root:
-                    pieces.append(Piece(list(lexeme.special), None))
-                continue
-            if lexeme.narrow:
-                literals.append(thread)
+                    pieces.append(lexeme.special_piece)
                 continue
             walk = lexeme.walk(thread.state, position)
-            if walk.inside:
-                pieces.append(walk.inside)
+            pieces.append(walk.inside)
             for outcome, crossed in walk.crossings:
-                self._fill_after(thread, outcome, crossed, pieces)
-            if at_root and lexeme.accepts(thread.state):
-                specials = self._specials(thread)
-                if specials:
-                    pieces.append(Piece(sorted(specials), None))
-        if literals:
-            self._fill_literals(literals, position, pieces)
+                pieces += self._after(thread, outcome, crossed)
+            if at_root and not lexeme.narrow and lexeme.accepts(thread.state):
+                pieces += self._specials(thread)
 
-    def _specials(self, thread: Thread) -> set[int]:
+    def _specials(self, thread: Thread) -> list[Piece]:
         """Special tokens that may come where the terminal of `thread` may end."""
-        found: set[int] = set()
-        for begun, _ in self._complete(thread, thread.state, ()):
+        stack, _ = self._complete(thread, thread.state, ())
+        found: list[Piece] = []
+        for begun, _ in self._fresh(stack) if stack is not None else ():
             lexeme = begun.bound.lexeme
             if lexeme.special:
-                found |= lexeme.special
+                found.append(lexeme.special_piece)
             elif not lexeme.narrow and lexeme.accepts(begun.state):
-                found |= self._specials(begun)
+                found += self._specials(begun)
         return found
 
-    def _fill_after(self, thread: Thread, outcome: Value, position: Position, pieces: list[Piece]) -> None:
-        """Collect what may follow the terminal of `thread`, which is complete at `position`."""
-        lexeme = thread.bound.lexeme
-        name = thread.bound.terminal.name
-        stack = self._shift(thread.stack, name, outcome if lexeme.labelled else None)
-        if lexeme.text is not None and isinstance(outcome, int):
-            for following in lexeme.text.stops[outcome].terminals:
-                stack = self._shift(stack, following) if stack is not None else None
+    def _after(self, thread: Thread, outcome: Value, position: Position) -> list[Piece]:
+        """What may follow the terminal of `thread`, which is complete at `position`."""
+        bound = thread.bound
+        text = bound.lexeme.text
+        label = bound.label if bound.label is not None or text is not None else outcome
+        stack = self._shift(thread.stack, bound.number, label)
+        if text is not None and isinstance(outcome, int):
+            stack = self._shift_all(stack, text.stops[outcome].terminals)
         if stack is None:
-            return
+            return []
         known = stack.fills.get(position)
         if known is None:
-            known = [position.piece] if position.piece else []
+            known = [position.piece]
             if len(position.nodes):
                 self._fill([begun for begun, _ in self._fresh(stack)], position, known)
-            known = stack.fills.setdefault(position, known)
-        pieces += known
+            known = stack.fills.setdefault(position, [piece for piece in known if piece])
+        return known
 
-    def _fill_literals(self, threads: Sequence[Thread], position: Position, pieces: list[Piece]) -> None:
-        """Literals and finite sets are followed together along the trie, byte by byte."""
-        onward: dict[int, list[Thread]] = {}
-        for thread in threads:
-            words = thread.bound.lexeme.words
-            assert words is not None
-            for byte, following in words.edges[thread.state].items():
-                onward.setdefault(byte, []).append(thread.stack.thread(thread.bound, following))
-        for byte, readers in onward.items():
-            at = position.child(byte)
-            if at is None:
-                continue
-            still = []
-            for thread in readers:
-                lexeme = thread.bound.lexeme
-                if lexeme.accepts(thread.state):
-                    self._fill_after(thread, lexeme.outcome(thread.state), at, pieces)
-                else:
-                    still.append(thread)
-            if still:
-                if at.piece:
-                    pieces.append(at.piece)
-                if len(at.nodes):
-                    self._fill_literals(still, at, pieces)
+
+_NOTHING = Live((), end=False)
 
 
 def _opening(bound: Bound) -> Events:
@@ -491,7 +457,7 @@ def _completion(terminal: Terminal, outcome: Value) -> Events:
     """What the end of a terminal reveals."""
     role = terminal.role
     if role is Role.PARAMETER_OPEN:
-        return (ParameterOpen(terminal.label or ""),)
+        return (ParameterOpen(outcome.name if isinstance(outcome, Member) else ""),)
     if role is Role.PARAMETER_CLOSE:
         return (ParameterClose(),)
     if role is Role.CALL_CLOSE:

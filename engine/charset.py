@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import chain, groupby
 
 Range = tuple[int, int]
 """Both ends inclusive; of code points or of bytes."""
@@ -109,42 +109,26 @@ def json_sequences(chars: CharSet) -> Iterator[tuple[Range, ...]]:
             yield tuple((byte, byte) for byte in escape.encode())
 
 
-_CATEGORY_NAMES = """
-L Letter Lu Uppercase_Letter Ll Lowercase_Letter Lt Titlecase_Letter LC Cased_Letter Lm Modifier_Letter
-Lo Other_Letter M Mark M Combining_Mark Mn Nonspacing_Mark Mc Spacing_Mark Me Enclosing_Mark N Number
-Nd Decimal_Number Nd digit Nl Letter_Number No Other_Number P Punctuation P punct
-Pc Connector_Punctuation Pd Dash_Punctuation Ps Open_Punctuation Pe Close_Punctuation
-Pi Initial_Punctuation Pf Final_Punctuation Po Other_Punctuation S Symbol Sm Math_Symbol
-Sc Currency_Symbol Sk Modifier_Symbol So Other_Symbol Z Separator Zs Space_Separator
-Zl Line_Separator Zp Paragraph_Separator C Other Cc Control Cc cntrl Cf Format Co Private_Use
-Cn Unassigned
-""".split()
-_LONG_NAMES = dict(zip(_CATEGORY_NAMES[1::2], _CATEGORY_NAMES[::2], strict=True))
-
-
 def unicode_property(expression: str) -> CharSet | None:
-    r"""The characters of `\p{expression}` as ECMA-262 names it, by the Unicode version of `unicodedata`.
+    r"""The characters of `\p{expression}`, by the version of Unicode that `unicodedata` has.
 
-    Known are general categories (`Lu`, `Letter`, `gc=Nd`, `General_Category=P`), `Any`, `ASCII` and
-    `Assigned`; None for everything else, above all scripts and the other binary properties.
+    Known are `Any`, `ASCII` and the general categories by their short names (`Lu`, `L`, `gc=Nd`); None for
+    everything else, above all scripts, of which the standard library knows nothing.
     """
-    key, _, value = expression.rpartition("=")
-    if not key and value in ("Any", "ASCII", "Assigned"):
-        return {"Any": ANY, "ASCII": _ASCII}.get(value) or ~_categories()["Cn"]
-    name = _LONG_NAMES.get(value, value)
-    if key not in ("", "gc", "General_Category") or name not in _LONG_NAMES.values():
-        return None
-    members = ("Lu", "Ll", "Lt") if name == "LC" else tuple(k for k in _categories() if k.startswith(name))
-    return CharSet.of(*(r for member in members for r in _categories()[member].ranges))
+    if expression in ("Any", "ASCII"):
+        return ANY if expression == "Any" else _ASCII
+    name = expression.removeprefix("General_Category=").removeprefix("gc=")
+    members = [ranges for category, ranges in _categories().items() if name in (category, category[0])]
+    return CharSet.of(*chain.from_iterable(members)) if members else None
 
 
 @cache
-def _categories() -> dict[str, CharSet]:
-    """All characters by two-letter general category: one pass over Unicode, made when first needed."""
+def _categories() -> dict[str, list[Range]]:
+    """All code points by two-letter general category: one pass over Unicode, made when first needed."""
     runs: dict[str, list[Range]] = {}
     low = 0
     for category, run in groupby(map(unicodedata.category, map(chr, range(_LAST + 1)))):
         high = low + sum(1 for _ in run)
         runs.setdefault(category, []).append((low, high - 1))
         low = high
-    return {category: CharSet.of(*ranges) for category, ranges in runs.items()}
+    return runs

@@ -181,8 +181,8 @@ Step = Callable[[int, int, int], int]
 class Counted:
     """An automaton with a bounded number of characters.
 
-    `step(state, following, count)` gives the count after an edge, or -1 where the bounds forbid it. States are
-    made only for the (state, count) pairs that are met, so a large bound costs nothing.
+    `step(state, following, count)` gives the count after an edge, or -1 where the bounds forbid it. States
+    are made only for the (state, count) pairs that are met, so a large bound costs nothing.
     """
 
     def __init__(self, dfa: DFA, step: Step, minimum: int, maximum: int | None) -> None:
@@ -210,7 +210,7 @@ class Counted:
         return self._pairs[state][0]
 
     def is_far(self, state: int, longest: int) -> bool:
-        """Whether no token of at most `longest` characters can meet a bound: it then reads as if unbounded."""
+        """Whether no token of at most `longest` characters can meet a bound: as if there were none."""
         count = self._pairs[state][1]
         if self.maximum is not None and self.maximum - count < longest:
             return False

@@ -10,8 +10,8 @@ class EngineError(Exception):
 class GrammarConflict(EngineError):
     """The grammar is not LALR(1)."""
 
-    def __init__(self, detail: str) -> None:
-        super().__init__(f"the grammar is not LALR(1): {detail}")
+    def __init__(self, title: str, detail: str) -> None:
+        super().__init__(f"the grammar {title!r} is not LALR(1): {detail}")
 
 
 class NoEndToken(EngineError):

@@ -6,6 +6,7 @@ turns them into text decodes incrementally.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -65,8 +66,10 @@ ParseEvent = FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallC
 Events = tuple[ParseEvent, ...]
 
 
-def coalesce(events: list[ParseEvent]) -> Events:
-    """Join neighbouring pieces of one kind, so that a token gives one piece and not one for each byte."""
+def coalesce(events: Sequence[ParseEvent]) -> Events:
+    """Join neighbouring pieces of one kind, so that a token gives one piece of a value."""
+    if len(events) < 2:
+        return tuple(events)
     joined: list[ParseEvent] = []
     for event in events:
         last = joined[-1] if joined else None

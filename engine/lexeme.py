@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.dfa import DEAD, DFA, Counted, Row, Words, is_final
-from larksong.engine.terminals import Choice, Definition, Special, Sub, TextUntil
+from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import StopText
-from larksong.engine.trie import Piece, Position, Trie, clear
+from larksong.engine.trie import Piece, Position, Trie, clear, union
 
 
 class Walk(NamedTuple):
-    """`inside`: tokens that end within the terminal. `crossings`: (outcome, position) where it is complete."""
+    """`inside`: tokens that end within the terminal. `crossings`: (outcome, position) of its ends."""
 
     inside: Piece
     crossings: tuple[tuple[Hashable, Position], ...]
@@ -31,16 +31,15 @@ class Lexeme:
 
     def __init__(
         self,
-        definition: Definition,
+        definition: Readable,
         trie: Trie,
         plain_text: Lexeme | None = None,
         unbounded: Lexeme | None = None,
     ) -> None:
         self.definition = definition
         self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
-        self.dfa: DFA = (
-            Words([]) if isinstance(definition, Special | Sub) else definition.dfa()
-        )
+        self.special_piece = Piece(sorted(self.special), None)
+        self.dfa: DFA = Words([]) if isinstance(definition, Special) else definition.dfa()
         self.start = self.dfa.start
         self.words = self.dfa if isinstance(self.dfa, Words) else None
         self.text: StopText | None = None
@@ -48,7 +47,7 @@ class Lexeme:
             base = self.dfa.dfa if isinstance(self.dfa, Counted) else self.dfa
             assert isinstance(base, StopText)
             self.text = base
-        # Literals and finite sets are followed along the trie together, everything else is walked.
+        # Literals and finite sets are followed along the trie, everything else is walked level by level.
         self.narrow = self.words is not None and self.words.prefix_free
         self.labelled = isinstance(definition, Choice)
         self._trie = trie
@@ -56,7 +55,7 @@ class Lexeme:
         self._unbounded = unbounded
         self._walks: dict[tuple[int, Position], Walk] = {}
         self._final: dict[int, bool] = {}
-        self._table = np.full((16, 256), DEAD - 1, np.int32)
+        self._table: NDArray[np.int32] = np.full((16, 256), DEAD - 1, np.int32)
 
     def row(self, state: int) -> Row:
         return self.dfa.row(state)
@@ -106,6 +105,8 @@ class Lexeme:
                     walk = self._unbounded.walk(self.dfa.base(state), position)
                 else:
                     walk = self._walk(state, position)
+            elif self.narrow and self.words is not None:
+                walk = self._walk_words(self.words, state, position)
             elif self.text is not None and self._plain_text is not None and self._markers_are_split():
                 walk = self._walk_text(self.text, state, position)
             else:
@@ -148,9 +149,28 @@ class Lexeme:
         )
         return Walk(Piece.of(np.concatenate(inside) if inside else none, trie.words), crossings)
 
+    def _walk_words(self, words: Words, state: int, position: Position) -> Walk:
+        inside: list[Piece] = []
+        crossings: list[tuple[Hashable, Position]] = []
+        todo = [(state, position)]
+        for node, at in todo:
+            for byte, following in words.edges[node].items():
+                child = at.child(byte)
+                if child is None:
+                    continue
+                if following in words.labels:
+                    crossings.append((words.labels[following], child))
+                    continue
+                inside.append(child.piece)
+                if len(child.nodes):
+                    todo.append((following, child))
+        if any(piece.words is not None for piece in inside):
+            return Walk(Piece([], union(inside, self._trie.words)), tuple(crossings))
+        return Walk(Piece([i for piece in inside for i in piece.ids], None), tuple(crossings))
+
     def _rows(self, states: NDArray[np.int64]) -> NDArray[np.int32]:
         """The transition table, complete for `states`."""
-        table = self._table
+        table: NDArray[np.int32] = self._table
         for state in np.unique(states).tolist():
             while state >= len(table):
                 table = np.vstack([table, np.full_like(table, DEAD - 1)])

@@ -59,7 +59,7 @@ class LazyAutomaton(ABC, Generic[Key]):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ByteTrie:
-    """The encodings of a set of characters: byte ranges, each with what follows (None: the character ends)."""
+    """The encodings of a set of characters: byte ranges, each with what follows (None: its last byte)."""
 
     arcs: tuple[tuple[int, int, ByteTrie | None], ...]
 
@@ -145,7 +145,7 @@ class NFA:
         ]
 
     def close(self, final: int) -> frozenset[int]:
-        """Ends the construction: drops moves that cannot lead to `final`, gives the nodes where a text may end."""
+        """Drops the moves that cannot lead to `final`, gives the nodes where a text may end."""
         ends = frozenset({final, *(node for node in self._end_guarded if final in self.reach(node, END))})
         if not self._may_fail:
             return ends

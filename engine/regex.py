@@ -86,7 +86,13 @@ _REFUSED_ESCAPES = {
     "0": "octal escape",
 }
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})\??")
+_SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _GROUP = re.compile(r"\((?:\?(:|=|!|<=|<!|<[\w$]+>))?(?!\?)")
+
+
+def _count(digits: str) -> int:
+    """Cut to ten digits: beyond any limit as well, and quickly read."""
+    return int(digits.lstrip("0")[:10] or 0)
 
 
 @lru_cache(maxsize=1024)
@@ -171,10 +177,9 @@ class Parser:
     def _quantified(self, atom: Node, quantifier: re.Match[str]) -> Node:
         self._at = quantifier.end()
         sign, least, comma, most = quantifier.groups()
-        low = int(least) if least else int(sign == "+")
-        high: int | None = 1
-        if sign != "?":
-            high = None if sign or (comma and not most) else int(most or least)
+        low, high = _SIGNS[sign] if sign else (_count(least), _count(most or least))
+        if comma and not most:
+            high = None
         if high is not None and high < low:
             raise self.refuse("repetition with its bounds out of order", quantifier.start())
         return Repetition(atom, low, high) if atom != Concatenation(()) else atom
@@ -199,28 +204,25 @@ class Parser:
         self._at += 1
         negated = self._next() == "^"
         self._at += negated
-        first = self._at
         ranges: list[Range] = []
         while self._next() != "]":
-            low = self._class_atom(start)
-            if self._next() != "-" or self._pattern[self._at + 1 : self._at + 2] in ("]", ""):
-                ranges += low.ranges if isinstance(low, CharSet) else ((low, low),)
-                continue
-            hyphen = self._at
-            self._at += 1
-            high = self._class_atom(start)
-            if isinstance(low, int) and isinstance(high, int):
-                if high < low:
-                    raise self.refuse("range with its ends out of order", hyphen - 1)
+            low = high = self._class_atom(start)
+            if self._next() == "-" and self._pattern[self._at + 1 : self._at + 2] not in ("]", ""):
+                self._at += 1
+                high = self._class_atom(start)
+                if isinstance(low, CharSet) or isinstance(high, CharSet):
+                    ranges.append((ord("-"), ord("-")))
+            if isinstance(low, CharSet) or isinstance(high, CharSet):
+                for atom in (low, high):
+                    ranges += atom.ranges if isinstance(atom, CharSet) else ((atom, atom),)
+            elif low <= high:
                 ranges.append((low, high))
             else:
-                ranges.append((ord("-"), ord("-")))
-                for end in (low, high):
-                    ranges += end.ranges if isinstance(end, CharSet) else ((end, end),)
+                raise self.refuse("range with its ends out of order in a class", start)
         self._at += 1
         chars = CharSet.of(*ranges)
         if ranges and not chars and not negated:
-            raise self.refuse("class of lone surrogates", first)
+            raise self.refuse("class of lone surrogates", start)
         return ~chars if negated else chars
 
     def _class_atom(self, start: int) -> int | CharSet:
@@ -278,7 +280,7 @@ class Compiler:
         self._limit = limit
 
     def compile(self, node: Node, anchored: bool) -> DFA:
-        """`node` without its look-aheads, intersected with (less) what each of those says of the whole text."""
+        """`node` without its look-aheads, and what each of those says of the whole text."""
         wanted: list[DFA] = []
         unwanted: list[DFA] = []
         kept: list[Node] = []
@@ -383,7 +385,9 @@ def _width(node: Node) -> int | None:
             return 0
 
 
-def compile_regex(pattern: str, *, anchored: bool, json_string: bool = False, max_states: int = 20_000) -> DFA:
+def compile_regex(
+    pattern: str, *, anchored: bool, json_string: bool = False, max_states: int = 20_000
+) -> DFA:
     """The texts that `pattern` matches, as a lazy automaton over their UTF-8 bytes.
 
     `anchored`: the whole text has to match; else somewhere in it, as JSON Schema's `pattern` has it.
@@ -391,9 +395,9 @@ def compile_regex(pattern: str, *, anchored: bool, json_string: bool = False, ma
     spelling of `json.dumps(..., ensure_ascii=False)`.
     Look-aheads are taken at a fixed distance from the start of the text, such as `^(?=.*[a-z])(?!-)`.
 
-    Raises `UnsupportedPattern` that says what and where, for a pattern that is not valid, not regular, or whose
-    NFA has more than `max_states` nodes. States of the DFA are made as they are met and not bounded, only the
-    searches that look-aheads need are: at most `max_states` states each.
+    Raises `UnsupportedPattern`, which says what and where, for a pattern that is not valid or not regular, or
+    whose NFA has more than `max_states` nodes. States of the DFA are made as they are met, without a
+    bound; the searches that look-aheads need visit at most `max_states` states each.
     """
     parser = Parser(pattern)
     try:

@@ -17,9 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from larksong.engine.attributes import Value
-from larksong.engine.events import Events, ParseEvent
+from larksong.engine.events import Events
+from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
-from larksong.engine.tables import State
+from larksong.engine.tables import State, Symbols
 from larksong.engine.terminals import Role, Terminal
 from larksong.engine.trie import Piece, Position
 
@@ -31,16 +32,32 @@ if TYPE_CHECKING:
 class Return(NamedTuple):
     """The value at the bottom of a sub-grammar's stack: the terminal to shift in the caller at its end."""
 
-    terminal: str
+    terminal: int
+
+
+class Scope:
+    """A grammar on the vocabulary: its terminals and actions by the numbers that its tables use."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        symbols = Symbols(grammar)
+        self.tables = symbols.tables
+        self.number = symbols.number
+        self.terminals = {
+            symbols.number[name]: terminal
+            for name, terminal in grammar.terminals.items()
+            if name in symbols.number
+        }
+        self.actions = [grammar.actions.get(rule.origin) for rule in grammar.rules]
+        self.bound: dict[tuple[int, object], tuple[Bound, ...]] = {}
 
 
 class Bound:
-    """A terminal of a grammar with its lexeme on the vocabulary."""
+    """A terminal of a grammar with its lexeme on the vocabulary; of `Keys`, one word, with its label."""
 
-    __slots__ = ("lexeme", "streams", "terminal", "unique")
+    __slots__ = ("label", "lexeme", "number", "streams", "terminal", "unique")
 
-    def __init__(self, terminal: Terminal, lexeme: Lexeme) -> None:
-        self.terminal, self.lexeme = terminal, lexeme
+    def __init__(self, number: int, terminal: Terminal, lexeme: Lexeme, label: Value = None) -> None:
+        self.number, self.terminal, self.lexeme, self.label = number, terminal, lexeme, label
         # JSON under a label is reported when it is complete; everything else while it is read.
         self.streams = terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme))
         self.unique = lexeme.words.unique if lexeme.words is not None else []
@@ -53,13 +70,24 @@ def _relabels(lexeme: Lexeme) -> bool:
 class Stack:
     """One entry of a parser stack and all below it."""
 
-    __slots__ = ("above", "fills", "following", "live", "parent", "shifts", "state", "threads", "value")
+    __slots__ = (
+        "above",
+        "fills",
+        "following",
+        "live",
+        "parent",
+        "scope",
+        "shifts",
+        "state",
+        "threads",
+        "value",
+    )
 
-    def __init__(self, parent: Stack | None, state: State, value: Value) -> None:
-        self.parent, self.state, self.value = parent, state, value
+    def __init__(self, parent: Stack | None, scope: Scope, state: State, value: Value) -> None:
+        self.parent, self.scope, self.state, self.value = parent, scope, state, value
         self.above: dict[tuple[State, Value], Stack] = {}
         self.threads: dict[tuple[Bound, int], Thread] = {}
-        self.shifts: dict[tuple[str, Value], Stack | None] = {}
+        self.shifts: dict[tuple[int, Value], Stack | None] = {}
         self.live: Live | None = None
         self.following: tuple[tuple[Thread, Events], ...] | None = None
         self.fills: dict[Position, list[Piece]] = {}
@@ -69,7 +97,15 @@ class Stack:
         key = (state, value)
         found = self.above.get(key)
         if found is None:
-            found = self.above.setdefault(key, Stack(self, state, value))
+            found = self.above.setdefault(key, Stack(self, self.scope, state, value))
+        return found
+
+    def enter(self, scope: Scope, terminal: int) -> Stack:
+        """The bottom entry of a sub-grammar that stands for `terminal` of this one."""
+        key = (scope.tables.start, Return(terminal))
+        found = self.above.get(key)
+        if found is None:
+            found = self.above.setdefault(key, Stack(self, scope, *key))
         return found
 
     def thread(self, bound: Bound, state: int) -> Thread:
@@ -92,12 +128,11 @@ class Live(NamedTuple):
 class Thread:
     """A terminal in the middle of being read on a stack."""
 
-    __slots__ = ("bound", "is_text", "stack", "state", "successors")
+    __slots__ = ("bound", "is_text", "stack", "state")
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
         self.is_text = bound.terminal.role is Role.TEXT
-        self.successors: dict[int, tuple[tuple[Thread, Events], ...]] = {}
 
 
 class Branch(NamedTuple):
@@ -135,5 +170,3 @@ class Configuration:
 
 
 _PIECES = (Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)
-
-__all__ = ["Bound", "Branch", "Configuration", "Edge", "Live", "ParseEvent", "Return", "Stack", "Thread"]

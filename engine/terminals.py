@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from larksong.engine.attributes import Predicate, Value
+from larksong.engine.attributes import Member, Predicate, Value
 from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
 from larksong.engine.product import difference
 from larksong.engine.regex import compile_regex
@@ -74,6 +74,19 @@ class Choice:
 
 
 @dataclass(frozen=True)
+class Keys:
+    """The names of members whose values have one type; each is read, and may be refused, by itself.
+
+    One terminal for all of them keeps the LALR tables small: they do not grow with the number of names.
+    """
+
+    words: tuple[tuple[str, Member], ...]
+
+    def lark(self) -> str:
+        return " | ".join(lark_string(text) for text, _ in self.words)
+
+
+@dataclass(frozen=True)
 class Pattern:
     """A regular expression that matches the whole terminal."""
 
@@ -104,7 +117,9 @@ class JsonString:
 
     def lark(self) -> str:
         character = r'(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))'
-        bounds = "*" if self.minimum == 0 and self.maximum is None else f"{{{self.minimum},{self.maximum or ''}}}"
+        bounds = (
+            "*" if self.minimum == 0 and self.maximum is None else f"{{{self.minimum},{self.maximum or ''}}}"
+        )
         return f'/"{character}{bounds}"/'
 
 
@@ -186,7 +201,9 @@ class Sub:
         return None
 
 
-Definition = Literal | Choice | Pattern | JsonString | JsonKey | TextUntil | Special | Sub
+Readable = Literal | Choice | Pattern | JsonString | JsonKey | TextUntil | Special
+"""What a lexeme can be made of."""
+Definition = Readable | Keys | Sub
 
 
 @dataclass(frozen=True)
@@ -197,5 +214,3 @@ class Terminal:
     definition: Definition
     role: Role = Role.MARKUP
     predicate: Predicate | None = None
-    label: str | None = None
-    """with the role PARAMETER_OPEN: the parameter's name"""

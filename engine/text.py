@@ -49,8 +49,8 @@ class StopText:
         for index, stop in enumerate(stops):
             self._add(0, stop.marker, 0, index, index in refused)
         fail = self._failures()
-        # After `before` the automaton stands inside a stop whose first bytes are not held back: a copy of that
-        # node's branch, with nothing held.
+        # After `before` the automaton stands inside a stop whose first bytes are not held back: a copy of
+        # that node's branch, with nothing held.
         self.start = 0
         if before:
             self.start = self._node(b"")
@@ -163,7 +163,7 @@ def counted_text(text: StopText, minimum: int, maximum: int | None) -> Counted:
     cap = minimum + max((len(stop.marker) for stop in text.stops), default=0)
 
     def step(state: int, following: int, count: int) -> int:
-        if not 0 < text.text_state(state):  # a character begins
+        if not text.text_state(state) > 0:  # a character begins
             count += 1
         length = count - text.depth(following)
         if following in text.stop:

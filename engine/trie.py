@@ -60,8 +60,18 @@ class Trie:
         self.ids = self.ids[by_node]
         self.first_token = np.searchsorted(last[by_node], nodes, "left")
         self.last_token = np.searchsorted(last[by_node], nodes, "right")
-        none = np.zeros(0, np.int64)
-        self.root = Position(self, self.children(np.zeros(1, np.int64))[0], none)
+        self._numbers = np.arange(max(count, len(self.ids)) + 1)
+        self._after: dict[int, Position] = {}
+        self.root = self.after(0)
+
+    def after(self, node: int) -> Position:
+        """The position after one node: most are of this kind, and merged positions lead to them again."""
+        found = self._after.get(node)
+        if found is None:
+            nodes = self._numbers[self.first_child[node] : self.last_child[node]]
+            ids = self.ids[self.first_token[node] : self.last_token[node]]
+            found = self._after.setdefault(node, Position(self, nodes, ids))
+        return found
 
     def inside_a_token(self, text: bytes) -> bool:
         """Whether some token contains `text` beyond its first byte."""
@@ -104,28 +114,29 @@ class Position:
     def __init__(self, trie: Trie, nodes: Nodes, ids: NDArray[np.int64]) -> None:
         self.trie, self.nodes, self.ids = trie, nodes, ids
         self._children: dict[int, Position | None] = {}
-        self._bytes: frozenset[int] | None = None
+        self._bytes: bytes | None = None
         self._piece: Piece | None = None
         self._below: Piece | None = None
-
-    @property
-    def bytes(self) -> frozenset[int]:
-        """The bytes with which a token can go on from here."""
-        if self._bytes is None:
-            self._bytes = frozenset(self.trie.byte[self.nodes].tolist())
-        return self._bytes
 
     def child(self, byte: int) -> Position | None:
         """The position one byte further, or None where no token goes on with it."""
         try:
             return self._children[byte]
         except KeyError:
-            found = None
-            if byte in self.bytes:
-                nodes = self.nodes[self.trie.byte[self.nodes] == byte]
-                found = Position(self.trie, self.trie.children(nodes)[0], self.trie.tokens(nodes)[0])
             # setdefault: two threads may race here, but both must go on with one object.
-            return self._children.setdefault(byte, found)
+            return self._children.setdefault(byte, self._find(byte))
+
+    def _find(self, byte: int) -> Position | None:
+        trie = self.trie
+        if self._bytes is None:
+            self._bytes = trie.byte[self.nodes].tobytes()
+        at = self._bytes.find(byte)
+        if at < 0:
+            return None
+        if self._bytes.find(byte, at + 1) < 0:
+            return trie.after(int(self.nodes[at]))
+        nodes = self.nodes[trie.byte[self.nodes] == byte]
+        return Position(trie, trie.children(nodes)[0], trie.tokens(nodes)[0])
 
     @property
     def piece(self) -> Piece:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -40,7 +40,7 @@ class Vocabulary:
     at all (runs of blanks, a letter); a marker always has some.
     """
 
-    tokens: tuple[bytes, ...]
+    tokens: tuple[bytes, ...] = field(repr=False)
     """Id to bytes; b"" for markers and for ids that stand for nothing."""
     special: Mapping[str, int]
     """Content to id of the tokens apart from text."""
@@ -143,19 +143,21 @@ def _kinds(part: Any) -> set[str]:
 def _token_reader(tokenizer: Tokenizer) -> Callable[[str, int], bytes]:
     """How the tokenizer's vocabulary spells bytes: a function of (token, id)."""
     model = tokenizer.model
+    if "ByteLevel" in _kinds(tokenizer.decoder) | _kinds(tokenizer.pre_tokenizer):
+        reader = _byte_level_bytes
+    elif getattr(model, "byte_fallback", False) or "ByteFallback" in _kinds(tokenizer.decoder):
+        reader = _byte_fallback_bytes
+    else:
+        raise VocabularyError(
+            f"the tokenizer ({type(model).__name__}) is neither byte-level nor has it byte fallback: "
+            "not every text can be written with its tokens"
+        )
     for affix in ("continuing_subword_prefix", "end_of_word_suffix"):
         if getattr(model, affix, None):
             raise VocabularyError(
-                f"the tokenizer marks word parts ({affix}): its tokens do not join to the text"
+                f"the tokenizer marks parts of words ({affix}): its tokens do not join to text"
             )
-    if "ByteLevel" in _kinds(tokenizer.decoder) | _kinds(tokenizer.pre_tokenizer):
-        return _byte_level_bytes
-    if getattr(model, "byte_fallback", False) or "ByteFallback" in _kinds(tokenizer.decoder):
-        return _byte_fallback_bytes
-    raise VocabularyError(
-        f"the tokenizer ({type(model).__name__}) is neither byte-level nor has it byte fallback: "
-        "not every text can be written with its tokens"
-    )
+    return reader
 
 
 def _byte_level_alphabet() -> dict[int, int]:

@@ -1,6 +1,6 @@
 """Errors about tools and schemas, each with the sentence that a user reads.
 
-`tool` is the function's name, `pointer` a JSON pointer into its parameters, `keyword` the JSON Schema keyword.
+`tool` is the function's name, `pointer` a JSON pointer into its parameters, `keyword` the keyword there.
 """
 
 from __future__ import annotations

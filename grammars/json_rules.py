@@ -16,9 +16,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from larksong.engine.attributes import Action, Close, CollectMembers, CountItems, Items, Key, Members, More, Pick
+from larksong.engine.attributes import (
+    Action,
+    Close,
+    CollectMembers,
+    CountItems,
+    Items,
+    Key,
+    Member,
+    Members,
+    More,
+    Pick,
+)
 from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Choice, Definition, JsonKey, JsonString, Literal, Pattern, Role, Terminal
+from larksong.engine.terminals import (
+    Choice,
+    Definition,
+    JsonKey,
+    JsonString,
+    Keys,
+    Literal,
+    Pattern,
+    Role,
+    Terminal,
+)
 from larksong.grammars.names import Names
 from larksong.grammars.schema import (
     AnyType,
@@ -125,20 +146,19 @@ class RuleBuilder:
         members, member = self.names.rule(f"{name}_members"), self.names.rule(f"{name}_member")
         opener = self._json(self.names.terminal(f"{name}_lbrace"), Literal("{"))
         closer = self.terminal(Terminal("RBRACE", Literal("}"), Role.JSON, Close()))
-        alternatives = []
+        by_symbol: dict[str, list[tuple[str, Member]]] = {}
         for key, value in type_.properties:
-            terminal = Terminal(
-                self.names.terminal(f"{name}__{key}_key"), Literal(json_text(key)), Role.JSON, Key(bits[key])
-            )
             symbol = self.value(value, f"{name}__{key}")
-            alternatives.append((self.terminal(terminal), self._colon(), symbol))
+            by_symbol.setdefault(symbol, []).append((json_text(key), Member(key, bits[key])))
+        alternatives: list[tuple[str, ...]] = []
+        for symbol, words in by_symbol.items():
+            keys = Terminal(self.names.terminal(f"{name}_{symbol}_key"), Keys(tuple(words)), Role.JSON, Key())
+            alternatives.append((self.terminal(keys), self._colon(), symbol))
         if type_.additional is not None:
-            terminal = Terminal(
-                self.names.terminal(f"{name}_other_key"), JsonKey(tuple(bits)), Role.JSON, Key(0)
-            )
             symbol = self.value(type_.additional, f"{name}__other")
-            alternatives.append((self.terminal(terminal), self._colon(), symbol))
-        shapes = [] if type_.required else [(opener, closer)]
+            other = Terminal(self.names.terminal(f"{name}_other_key"), JsonKey(tuple(bits)), Role.JSON, Key())
+            alternatives.append((self.terminal(other), self._colon(), symbol))
+        shapes: list[tuple[str, ...]] = [] if type_.required else [(opener, closer)]
         if alternatives:
             shapes.append((opener, members, closer))
         self.rule(rule, *shapes)
@@ -155,7 +175,7 @@ class RuleBuilder:
         counted = Items(type_.minimum, type_.maximum)
         opener = self._json(self.names.terminal(f"{name}_lbracket"), Literal("["))
         closer = self.terminal(Terminal("RBRACKET", Literal("]"), Role.JSON, Close()))
-        shapes = [] if type_.minimum else [(opener, closer)]
+        shapes: list[tuple[str, ...]] = [] if type_.minimum else [(opener, closer)]
         if type_.maximum != 0:
             items = self.names.rule(f"{name}_items")
             item = self.value(type_.items, f"{name}_item")
@@ -174,7 +194,11 @@ class RuleBuilder:
                 for type_ in (StringType(), NumberType(integer=False), BooleanType(), NullType())
             ]
             everything = ObjectType((), frozenset(), AnyType()), ArrayType(AnyType())
-            symbols = [*scalars, self.object(everything[0], "any_object"), self._array(everything[1], "any_array")]
+            symbols = [
+                *scalars,
+                self.object(everything[0], "any_object"),
+                self._array(everything[1], "any_array"),
+            ]
             self.rule(known, *((symbol,) for symbol in symbols))
         return known
 
@@ -191,5 +215,3 @@ def json_grammar(type_: Type, title: str) -> Grammar:
     builder.names.rule("start")
     builder.rule("start", (builder.value(type_, title),))
     return builder.grammar(title)
-
-

@@ -16,7 +16,8 @@ from jsonschema import Draft202012Validator
 from larksong.grammars.errors import InvalidSchema, UnsupportedKeyword
 
 ANNOTATIONS = frozenset({
-    "$schema", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly",
+    "$schema", "$comment", "title", "description", "default", "examples",
+    "deprecated", "readOnly", "writeOnly",
 })  # fmt: skip
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 # Which keywords say something about which type; the others have no place in the tree.
@@ -71,7 +72,7 @@ class ArrayType:
 
 @dataclass(frozen=True)
 class ObjectType:
-    """`properties` in declared order; `additional` is the type of other members, None where there are none."""
+    """`properties` in declared order; `additional`: the type of other members, None: there are none."""
 
     properties: tuple[tuple[str, Type], ...]
     required: frozenset[str]
@@ -85,7 +86,9 @@ class UnionType:
     options: tuple[Type, ...]
 
 
-Type = AnyType | StringType | NumberType | BooleanType | NullType | EnumType | ArrayType | ObjectType | UnionType
+Type = (
+    AnyType | StringType | NumberType | BooleanType | NullType | EnumType | ArrayType | ObjectType | UnionType
+)
 
 
 def json_text(value: Any) -> str:
@@ -179,7 +182,9 @@ class SchemaReader:
             if name not in members:
                 if additional is None and "additionalProperties" in schema:
                     self._invalid(
-                        f"{pointer}/required", "required", f"{name!r} is required but no such member is allowed"
+                        f"{pointer}/required",
+                        "required",
+                        f"{name!r} is required but no such member is allowed",
                     )
                 members[name] = additional or AnyType()
         return ObjectType(tuple(members.items()), frozenset(required), additional)
@@ -204,7 +209,9 @@ class SchemaReader:
         values = schema.get("enum", [schema.get("const")])
         if not isinstance(values, list | tuple):
             self._invalid(f"{pointer}/enum", "enum", "must be a list of values")
-        self.read({keyword: value for keyword, value in schema.items() if keyword not in ("enum", "const")}, pointer)
+        self.read(
+            {keyword: value for keyword, value in schema.items() if keyword not in ("enum", "const")}, pointer
+        )
         rest = {k: v for k, v in schema.items() if k not in ("enum", "nullable") and k not in ANNOTATIONS}
         rest["type"] = list(types)
         check = Draft202012Validator(rest)
@@ -280,7 +287,7 @@ def _restrict(option: Type, types: set[str]) -> Type | None:
             return EnumType(texts) if texts else None
         case AnyType():
             return union([_unconstrained(name) for name in TYPES if name in types])
-        case NumberType(integer):
+        case NumberType():
             if "number" in types:
                 return option
             return NumberType(integer=True) if "integer" in types else None

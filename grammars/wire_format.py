@@ -76,7 +76,9 @@ class WireFormat(ABC):
                 raise DuplicateTool(f"two tools have the name {name!r}", tool=name)
         if not callable_tools:
             raise NoTools(
-                f"there is no tool named {policy.only!r}" if tools else "a call is required but there are no tools"
+                f"there is no tool named {policy.only!r}"
+                if tools
+                else "a call is required but there are no tools"
             )
         texts = tuple(tool_text(tool) for tool in callable_tools)
         for text in texts:
@@ -117,7 +119,10 @@ class WireFormat(ABC):
             alternatives += [("END",), ("CONTENT", "END"), ("CONTENT", "calls", "END")]
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
         actions: dict[str, Action] = {"calls": CountItems(count)} if count.cap else {}
-        rules = (*(Rule("start", alternative) for alternative in alternatives), *template_rules(self.template))
+        rules = (
+            *(Rule("start", alternative) for alternative in alternatives),
+            *template_rules(self.template),
+        )
         return Grammar(rules, terminals, actions, title=f"{self.name}: {', '.join(by_name)}")
 
     def marker(self, text: str, vocabulary: Vocabulary) -> Definition:

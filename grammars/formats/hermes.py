@@ -1,8 +1,8 @@
 """Hermes 2/3, Qwen2.5, Qwen3 and many fine-tunes: one JSON object a call.
 
-    <tool_call>
-    {"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}
-    </tool_call>
+<tool_call>
+{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}
+</tool_call>
 """
 
 from __future__ import annotations

@@ -21,9 +21,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larksong.engine.attributes import Close, CollectMembers, Key, Members, More, Pick
+from larksong.engine.attributes import Close, CollectMembers, Key, Member, Members, More, Pick
 from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Choice, Literal, Role, Terminal, TextUntil
+from larksong.engine.terminals import Choice, Keys, Literal, Role, Terminal, TextUntil
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
@@ -137,16 +137,20 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
             ("FUNCTION_CLOSE", FUNCTION_CLOSE, Role.CALL_CLOSE, Close()),
         ):
             builder.terminal(Terminal(builder.names.terminal(name), Literal(text), role, predicate))
-        alternatives = []
+        by_values: dict[tuple[str, ...], list[tuple[str, Member]]] = {}
         for name, type_ in parameters.properties:
-            rule = f"{tool.name}__{name}"
-            key = Terminal(
-                builder.names.terminal(rule), Literal(name + ">\n"), Role.PARAMETER_OPEN, Key(bits[name]), name
+            values = tuple(_values(builder, type_, f"{tool.name}__{name}"))
+            by_values.setdefault(values, []).append((name + ">\n", Member(name, bits[name])))
+        alternatives = []
+        for values, words in by_values.items():
+            names = Terminal(
+                builder.names.terminal(f"{tool.name}_{values[0]}_name"),
+                Keys(tuple(words)),
+                Role.PARAMETER_OPEN,
+                Key(),
             )
-            alternatives += [
-                ("PARAMETER", builder.terminal(key), value, "PARAMETER_CLOSE")
-                for value in _values(builder, type_, rule)
-            ]
+            name = builder.terminal(names)
+            alternatives += [("PARAMETER", name, value, "PARAMETER_CLOSE") for value in values]
         builder.rule(start, (every, "FUNCTION_CLOSE"))
         if alternatives:
             builder.rule(every, (), (every, each), action=CollectMembers(seen))
@@ -165,7 +169,11 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
     def system_text(self, tools: Sequence[Tool]) -> str:
         blocks = []
         for tool in tools:
-            lines = ["<function>", f"<name>{tool.name}</name>", f"<description>{tool.description}</description>"]
+            lines = [
+                "<function>",
+                f"<name>{tool.name}</name>",
+                f"<description>{tool.description}</description>",
+            ]
             lines.append(f"<parameters>{json.dumps(tool.parameters, ensure_ascii=False)}</parameters>")
             blocks.append("\n".join([*lines, "</function>"]))
         return SYSTEM.format(tools="\n".join(blocks))
