@@ -22,12 +22,19 @@ Predicate = Callable[[Value, Value, Value], Value]
 
 @dataclass(frozen=True, eq=False)
 class Members:
-    """The members of one object (or parameters of one call): bit masks over its declared names."""
+    """The members of one object (or parameters of one call): bit masks over its declared `names`.
+
+    `open`: whether members with other names are allowed.
+    """
 
     required: int
     declared: int
     open: bool
-    """whether members with other names are allowed"""
+    names: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        required = [name for i, name in enumerate(self.names) if self.required >> i & 1]
+        return f"in any order, none twice; required: {', '.join(required) or 'none'}"
 
 
 class Seen(NamedTuple):
@@ -43,6 +50,9 @@ class Items:
 
     minimum: int
     maximum: int | None
+
+    def __str__(self) -> str:
+        return f"at least {self.minimum}" + ("" if self.maximum is None else f", at most {self.maximum}")
 
     @property
     def cap(self) -> int:
@@ -73,6 +83,9 @@ class CollectMembers:
 
     members: Members
 
+    def __str__(self) -> str:
+        return str(self.members)
+
     def __call__(self, values: tuple[Value, ...]) -> Value:
         if not values:
             return Seen(self.members, 0)
@@ -87,6 +100,9 @@ class CountItems:
     """`items: | item | items SEPARATOR item`, in any of these shapes."""
 
     items: Items
+
+    def __str__(self) -> str:
+        return str(self.items)
 
     def __call__(self, values: tuple[Value, ...]) -> Value:
         if not values:

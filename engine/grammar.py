@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from larksong.engine.attributes import Action
+from larksong.engine.attributes import Action, CollectMembers, CountItems
 from larksong.engine.terminals import Sub, Terminal
 
 
@@ -38,6 +38,9 @@ class Grammar:
         for rule in self.rules:
             origins.setdefault(rule.origin, []).append(" ".join(rule.expansion))
         for origin, alternatives in origins.items():
+            action = self.actions.get(origin)
+            if isinstance(action, CollectMembers | CountItems):
+                lines.append(f"// {action}")
             lines.append(f"{origin}: " + "\n  | ".join(alternatives))
         lines.append("")
         entered = [name for name, terminal in self.terminals.items() if isinstance(terminal.definition, Sub)]

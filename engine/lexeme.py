@@ -127,7 +127,7 @@ class Lexeme:
                 group[1].append(ended)
 
         none = np.zeros(0, np.int64)
-        states = np.full(len(nodes), state, np.int64)
+        states: NDArray[np.int32] = np.full(len(nodes), state, np.int32)
         while len(nodes):
             following = self._rows(states)[states, trie.byte[nodes]]
             dead = following < 0

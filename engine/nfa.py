@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -146,25 +146,30 @@ class NFA:
 
     def close(self, final: int) -> frozenset[int]:
         """Drops the moves that cannot lead to `final`, gives the nodes where a text may end."""
-        ends = frozenset({final, *(node for node in self._end_guarded if final in self.reach(node, END))})
         if not self._may_fail:
-            return ends
-        before: list[list[int]] = [[] for _ in self.links]
-        for source, links in enumerate(self.links):
-            for target, guard in links:
-                if not guard:
-                    before[target].append(source)
-            move = self.moves[source]
-            if move is not None and move[0].arcs:
-                before[move[1]].append(source)
-        live = set(ends)
-        pending = list(ends)
-        while pending:
-            found = [source for source in before[pending.pop()] if source not in live]
-            live.update(found)
-            pending += found
+            return frozenset({final})
+        at_end = self._leading_to({final}, END, over_moves=False)
+        ends = frozenset({final, *at_end.intersection(self._end_guarded)})
+        live = self._leading_to(ends, 0, over_moves=True)
         self.moves = [move if move and move[0].arcs and move[1] in live else None for move in self.moves]
         return ends
+
+    def _leading_to(self, goals: Set[int], passing: int, over_moves: bool) -> set[int]:
+        """The nodes from which one of `goals` is reached."""
+        before: list[list[int]] = [[] for _ in self.links]
+        for source, (links, move) in enumerate(zip(self.links, self.moves, strict=True)):
+            for target, guard in links:
+                if not guard & ~passing:
+                    before[target].append(source)
+            if over_moves and move is not None and move[0].arcs:
+                before[move[1]].append(source)
+        found = set(goals)
+        pending = list(goals)
+        while pending:
+            new = [source for source in before[pending.pop()] if source not in found]
+            found.update(new)
+            pending += new
+        return found
 
     def _inner(self, trie: ByteTrie, target: int) -> int:
         node = self._inside.get((trie, target))

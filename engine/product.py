@@ -48,10 +48,10 @@ class Product(LazyAutomaton[tuple[int, ...]]):
 
     A state holds one state of each automaton, `DEAD` where that one has failed. `viable(states)` is False
     when no text can be accepted any more whatever the living ones do; `accepting(flags)` is the Boolean
-    function. Whether a state still leads to an accepted text is found by a forward search that stops
-    at the first state known to; that knowledge flows back along all edges seen so far, so each edge is
-    looked at once for it, however many rows are asked for. A search over more than `limit`
-    states raises `UnsupportedPattern`: at construction, or in the `row` that needs it.
+    function. Whether a state still leads to an accepted text is found by a forward search, ASCII first, that
+    stops at the first state known to. What is learnt flows back along all edges seen so far and is kept, so
+    that no search settles a state twice. A search over more than `limit` states raises
+    `UnsupportedPattern`: at construction, or in the `row` that needs it.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ def lark_string(text: str) -> str:
 
 def lark_regex(pattern: str) -> str:
     """`pattern` between slashes, as Lark reads it."""
-    return "/" + pattern.replace("/", "\\/").replace("\n", "\\n") + "/"
+    return "/" + pattern.replace("/", "\\/").replace("\\\n", "\\n").replace("\n", "\\n") + "/"
 
 
 @dataclass(frozen=True)
@@ -171,10 +171,16 @@ class TextUntil:
         return counted_text(self.text(), self.minimum, self.maximum)
 
     def lark(self) -> str:
-        if not self.stops:
-            return "/(.|\\n)+/"
+        # Lark's own lexers know no empty terminals: they read every text but the empty one.
+        bounds = (
+            "+" if not self.minimum and self.maximum is None else f"{{{self.minimum},{self.maximum or ''}}}"
+        )
         ends = "|".join(re.escape(stop.marker.decode()) for stop in self.stops)
-        return lark_regex(f"(.|\n)*?(?={ends})") if not self.open_end else lark_regex(f"((?!{ends})(.|\n))+")
+        if not ends:
+            return lark_regex(f"(.|\n){bounds}")
+        if self.open_end:
+            return lark_regex(f"((?!{ends})(.|\n)){bounds}")
+        return lark_regex(f"(.|\n){bounds.replace('{0,', '{1,')}?(?={ends})")
 
 
 @dataclass(frozen=True)

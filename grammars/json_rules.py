@@ -142,6 +142,7 @@ class RuleBuilder:
             required=sum(bits[key] for key in type_.required),
             declared=sum(bits.values()),
             open=type_.additional is not None,
+            names=tuple(bits),
         )
         members, member = self.names.rule(f"{name}_members"), self.names.rule(f"{name}_member")
         opener = self._json(self.names.terminal(f"{name}_lbrace"), Literal("{"))
@@ -212,6 +213,6 @@ class RuleBuilder:
 def json_grammar(type_: Type, title: str) -> Grammar:
     """The grammar of a type's JSON text alone."""
     builder = RuleBuilder()
-    builder.names.rule("start")
-    builder.rule("start", (builder.value(type_, title),))
+    start = builder.names.rule("start")
+    builder.rule(start, (builder.value(type_, title),))
     return builder.grammar(title)

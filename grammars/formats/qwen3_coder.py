@@ -128,9 +128,12 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
     def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
         builder = RuleBuilder()
         start = builder.names.rule("start")
-        every, each = builder.names.rule(f"{tool.name}_parameters"), builder.names.rule(tool.name)
+        every = builder.names.rule(f"{tool.name}_parameters")
+        each = builder.names.rule(f"{tool.name}_parameter")
         bits = {name: 1 << i for i, (name, _) in enumerate(parameters.properties)}
-        seen = Members(sum(bits[name] for name in parameters.required), sum(bits.values()), open=False)
+        seen = Members(
+            sum(bits[name] for name in parameters.required), sum(bits.values()), open=False, names=tuple(bits)
+        )
         for name, text, role, predicate in (
             ("PARAMETER", PARAMETER, Role.MARKUP, More()),
             ("PARAMETER_CLOSE", PARAMETER_CLOSE, Role.PARAMETER_CLOSE, None),

@@ -1,0 +1,121 @@
+"""The readable form of a grammar: one grammar without subroutines, one terminal for each name.
+
+The engine runs a grammar in a form that is quick to build: tools are entered like subroutines, and names
+whose values have one type share a terminal. People read, and other tools load, this form. Both allow the same
+tokens at every step (a test steps them side by side); when a function's name is certain is told by the engine's
+form alone, where one terminal knows all names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from larksong.engine.attributes import Action, Value
+from larksong.engine.grammar import Grammar, Rule
+from larksong.engine.terminals import Choice, Keys, Sub, Terminal
+
+
+def expand(grammar: Grammar) -> Grammar:
+    """`grammar` with its sub-grammars inlined and its names told apart."""
+    return _split_keys(_inline(grammar))
+
+
+def _inline(grammar: Grammar) -> Grammar:
+    """Put each sub-grammar in the place of the terminal that enters it, one alternative for each label."""
+    subs = {name: t.definition for name, t in grammar.terminals.items() if isinstance(t.definition, Sub)}
+    if not subs:
+        return grammar
+    rules: list[Rule] = []
+    terminals = {name: terminal for name, terminal in grammar.terminals.items() if name not in subs}
+    actions = dict(grammar.actions)
+    pending: dict[str, Grammar] = {}
+    for rule in grammar.rules:
+        sub = next((name for name in rule.expansion if name in subs), None)
+        if sub is None:
+            rules.append(rule)
+            continue
+        # The terminal before it chooses the grammar by its label.
+        chooser = rule.expansion[rule.expansion.index(sub) - 1]
+        terminals.pop(chooser, None)
+        for label, spellings in _by_label(grammar.terminals[chooser]):
+            entered = subs[sub].choose(label)
+            name = f"{chooser}_{_terminal_name(str(label))}"
+            terminals[name] = Terminal(name, Choice(tuple((text, label) for text in spellings)))
+            start = f"{_rule_name(entered.title)}_arguments"
+            pending[start] = entered
+            expansion = tuple({sub: start, chooser: name}.get(each, each) for each in rule.expansion)
+            rules.append(Rule(rule.origin, expansion))
+    for start, entered in pending.items():
+        taken = {rule.origin for rule in rules} | pending.keys()
+        rules += _merge(entered, start, taken, terminals, actions)
+    return Grammar(tuple(rules), terminals, actions, grammar.start, grammar.title)
+
+
+def _merge(
+    entered: Grammar, start: str, taken: set[str], terminals: dict[str, Terminal], actions: dict[str, Action]
+) -> Iterator[Rule]:
+    """The rules of a sub-grammar under names that do not clash with what is there."""
+    names = {entered.start: start}
+    for name, terminal in entered.terminals.items():
+        known = terminals.get(name)
+        if known is not None and known != terminal:
+            names[name] = f"{_terminal_name(entered.title)}_{name}"
+        new = names.get(name, name)
+        terminals[new] = Terminal(new, terminal.definition, terminal.role, terminal.predicate)
+    for origin in {rule.origin for rule in entered.rules} & taken:
+        names.setdefault(origin, f"{_rule_name(entered.title)}_{origin}")
+    for origin, action in entered.actions.items():
+        actions[names.get(origin, origin)] = action
+    for rule in entered.rules:
+        yield Rule(
+            names.get(rule.origin, rule.origin), tuple(names.get(each, each) for each in rule.expansion)
+        )
+
+
+def _by_label(terminal: Terminal) -> Iterable[tuple[Value, list[str]]]:
+    assert isinstance(terminal.definition, Choice)
+    found: dict[Value, list[str]] = {}
+    for text, label in terminal.definition.words:
+        found.setdefault(label, []).append(text)
+    return found.items()
+
+
+def _split_keys(grammar: Grammar) -> Grammar:
+    """One terminal, and one alternative, for each name."""
+    terminals = dict(grammar.terminals)
+    split: dict[str, list[str]] = {}
+    for rule in grammar.rules:
+        for name in rule.expansion:
+            terminal = grammar.terminals.get(name)
+            if terminal is None or not isinstance(terminal.definition, Keys) or name in split:
+                continue
+            split[name] = []
+            owner = rule.origin.upper().removesuffix("_MEMBER").removesuffix("_PARAMETER")
+            for text, member in terminal.definition.words:
+                wanted = single = f"{owner}__{_terminal_name(member.name)}"
+                while single in terminals:
+                    single = f"{wanted}_{len(terminals)}"
+                split[name].append(single)
+                words = Keys(((text, member),))
+                terminals[single] = Terminal(single, words, terminal.role, terminal.predicate)
+    for name in split:
+        del terminals[name]
+    rules = [each for rule in grammar.rules for each in _alternatives(rule, split)]
+    return Grammar(tuple(rules), terminals, grammar.actions, grammar.start, grammar.title)
+
+
+def _alternatives(rule: Rule, split: Mapping[str, list[str]]) -> Iterator[Rule]:
+    keys = next((name for name in rule.expansion if name in split), None)
+    if keys is None:
+        yield rule
+        return
+    for single in split[keys]:
+        yield Rule(rule.origin, tuple(single if name == keys else name for name in rule.expansion))
+
+
+def _rule_name(text: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else "_" for c in text.lower()).strip("_") or "x"
+
+
+def _terminal_name(text: str) -> str:
+    return _rule_name(text).upper()
