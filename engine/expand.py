@@ -2,8 +2,8 @@
 
 The engine runs a grammar in a form that is quick to build: tools are entered like subroutines, and names
 whose values have one type share a terminal. People read, and other tools load, this form. Both allow the same
-tokens at every step (a test steps them side by side); when a function's name is certain is told by the engine's
-form alone, where one terminal knows all names.
+tokens at every step (a test steps them side by side); when a function's name is certain is told by the
+engine's form alone, where one terminal knows all names.
 """
 
 from __future__ import annotations

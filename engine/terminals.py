@@ -44,6 +44,12 @@ def lark_regex(pattern: str) -> str:
     return "/" + pattern.replace("/", "\\/").replace("\\\n", "\\n").replace("\n", "\\n") + "/"
 
 
+def _repeat(minimum: int, maximum: int | None, unbounded: str) -> str:
+    if not minimum and maximum is None:
+        return unbounded
+    return f"{{{minimum},{'' if maximum is None else maximum}}}"
+
+
 @dataclass(frozen=True)
 class Literal:
     """Exactly this text."""
@@ -117,9 +123,7 @@ class JsonString:
 
     def lark(self) -> str:
         character = r'(?:[^"\\\x00-\x1f]|\\(?:["\\\/bfnrt]|u[0-9a-fA-F]{4}))'
-        bounds = (
-            "*" if self.minimum == 0 and self.maximum is None else f"{{{self.minimum},{self.maximum or ''}}}"
-        )
+        bounds = _repeat(self.minimum, self.maximum, "*")
         return f'/"{character}{bounds}"/'
 
 
@@ -172,9 +176,7 @@ class TextUntil:
 
     def lark(self) -> str:
         # Lark's own lexers know no empty terminals: they read every text but the empty one.
-        bounds = (
-            "+" if not self.minimum and self.maximum is None else f"{{{self.minimum},{self.maximum or ''}}}"
-        )
+        bounds = _repeat(self.minimum, self.maximum, "+")
         ends = "|".join(re.escape(stop.marker.decode()) for stop in self.stops)
         if not ends:
             return lark_regex(f"(.|\n){bounds}")

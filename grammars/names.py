@@ -13,14 +13,14 @@ class Names:
 
     def rule(self, wanted: str) -> str:
         """A rule name like `get_weather__city`."""
-        return self._unique(re.sub(r"[^a-z0-9]", "_", wanted.lower()).strip("_") or "value")
+        return self._unique(re.sub(r"[^a-z0-9]", "_", wanted.lower()).strip("_") or "value", "x")
 
     def terminal(self, wanted: str) -> str:
         """A terminal name like `GET_WEATHER__CITY`."""
-        return self._unique(re.sub(r"[^A-Z0-9]", "_", wanted.upper()).strip("_") or "TERMINAL")
+        return self._unique(re.sub(r"[^A-Z0-9]", "_", wanted.upper()).strip("_") or "TERMINAL", "X")
 
-    def _unique(self, wanted: str) -> str:
-        name = wanted if wanted[0].isalpha() else f"x{wanted}" if wanted.islower() else f"X{wanted}"
+    def _unique(self, wanted: str, letter: str) -> str:
+        name = wanted if wanted[0].isalpha() else letter + wanted
         number = 2
         unique = name
         while unique in self._taken:

@@ -172,13 +172,11 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
     def system_text(self, tools: Sequence[Tool]) -> str:
         blocks = []
         for tool in tools:
-            lines = [
-                "<function>",
-                f"<name>{tool.name}</name>",
-                f"<description>{tool.description}</description>",
-            ]
-            lines.append(f"<parameters>{json.dumps(tool.parameters, ensure_ascii=False)}</parameters>")
-            blocks.append("\n".join([*lines, "</function>"]))
+            parameters = json.dumps(tool.parameters, ensure_ascii=False)
+            blocks.append(
+                f"<function>\n<name>{tool.name}</name>\n<description>{tool.description}</description>\n"
+                f"<parameters>{parameters}</parameters>\n</function>"
+            )
         return SYSTEM.format(tools="\n".join(blocks))
 
 
