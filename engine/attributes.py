@@ -132,6 +132,14 @@ class Key:
 
 
 @dataclass(frozen=True)
+class Carry:
+    """Markup that pushes the value below it again, so that what follows still finds it on top."""
+
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        return top
+
+
+@dataclass(frozen=True)
 class More:
     """A separator or opener of a further member or item: refused when no further one is possible.
 

@@ -159,10 +159,7 @@ class Automaton:
         terminal = stack.scope.terminals[number]
         definition = terminal.definition
         if isinstance(definition, Keys):
-            words = self._bind(stack.scope, number, terminal)
-            return Live(
-                tuple((b, stack) for b in words if self._shift(stack, number, b.label) is not None), end=False
-            )
+            return Live(tuple((word, stack) for word in self._live_words(stack, number, terminal)), end=False)
         shifted = self._shift(stack, number)
         if shifted is None:
             return _NOTHING
@@ -180,6 +177,22 @@ class Automaton:
                 return _NOTHING
         (bound,) = self._bind(stack.scope, number, terminal, refused)
         return Live(((bound, stack),), end=False)
+
+    def _live_words(self, stack: Stack, number: int, terminal: Terminal) -> Iterable[Bound]:
+        """The names that may come: all wait for the same reductions; only the predicate tells them apart."""
+        words = self._bind(stack.scope, number, terminal)
+        action = stack.state.actions[number]
+        while isinstance(action, Production):
+            stack = self._reduce(stack, action)
+            following = stack.state.actions.get(number)
+            if following is None:
+                return ()
+            action = following
+        allowed = terminal.predicate
+        if allowed is None:
+            return words
+        top, below = stack.value, stack.parent.value if stack.parent else None
+        return [word for word in words if allowed(top, below, word.label) is not None]
 
     def _shift_all(self, stack: Stack | None, names: Iterable[str]) -> Stack | None:
         for name in names:
@@ -239,6 +252,15 @@ class Automaton:
         data = tokens[token] if 0 <= token < len(tokens) else b""
         if not data:
             return self._special_edge(configuration, token)
+        if len(configuration.threads) == 1:
+            (thread,) = configuration.threads
+            if not thread.bound.lexeme.narrow:
+                inside = thread.bound.lexeme.inside(thread.state, data)
+                if inside is not None:
+                    following, released = inside
+                    if following != thread.state:
+                        configuration = self._configuration((thread.stack.thread(thread.bound, following),))
+                    return Edge(configuration, _piece(thread.bound, released))
         readings: dict[Thread, tuple[bool, Events]] = {}
         for thread in configuration.threads:
             found: list[tuple[Thread, Events]] = []
@@ -362,16 +384,12 @@ class Automaton:
 
     def _union(self, pieces: Sequence[Piece]) -> NDArray[np.int32]:
         # The same pieces make the same mask: most masks are found without making their words again.
-        key = (
-            frozenset(id(piece.words) for piece in pieces if piece.words is not None),
-            frozenset(token for piece in pieces for token in piece.ids),
-        )
+        key = frozenset(pieces)
         mask = self._masks.get(key)
         if mask is None:
-            words = union(pieces, self._trie.words)
+            words = union(key, self._trie.words)
             words.flags.writeable = False
-            content = words.tobytes()
-            mask = self._masks.setdefault(content, words.view(np.int32))
+            mask = self._masks.setdefault(words.tobytes(), words.view(np.int32))
             self._masks[key] = mask
         return mask
 
@@ -405,6 +423,8 @@ class Automaton:
 
     def _after(self, thread: Thread, outcome: Value, position: Position) -> list[Piece]:
         """What may follow the terminal of `thread`, which is complete at `position`."""
+        if not len(position.nodes):
+            return [position.piece]
         bound = thread.bound
         text = bound.lexeme.text
         label = bound.label if bound.label is not None or text is not None else outcome
@@ -416,8 +436,7 @@ class Automaton:
         known = stack.fills.get(position)
         if known is None:
             known = [position.piece]
-            if len(position.nodes):
-                self._fill([begun for begun, _ in self._fresh(stack)], position, known)
+            self._fill([begun for begun, _ in self._fresh(stack)], position, known)
             known = stack.fills.setdefault(position, [piece for piece in known if piece])
         return known
 

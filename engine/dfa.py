@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 DEAD = -1
+_NOTHING = object()
 Row = Sequence[int]
 
 
@@ -47,29 +48,36 @@ class Table:
 class Words:
     """A finite set of byte strings as a trie; each may carry a label.
 
+    `prefixes`: spellings of what stands before every word, each the end of the first; they share its states.
     `unique[state]` is the label when all strings below the state carry the same one, else None.
     """
 
-    def __init__(self, words: Iterable[tuple[bytes, object]]) -> None:
+    def __init__(self, words: Iterable[tuple[bytes, object]], prefixes: Sequence[bytes] = (b"",)) -> None:
         self.start = 0
-        self.edges: list[dict[int, int]] = [{}]
+        self.edges: list[dict[int, int]] = [{} for _ in range(len(prefixes[0]) + 1)]
         self.labels: dict[int, object] = {}
-        self.unique: list[object | None] = []
         self._rows: dict[int, Row] = {}
-        below: list[set[object]] = [set()]
+        root = len(prefixes[0])
+        for at, byte in enumerate(prefixes[0]):
+            self.edges[at][byte] = at + 1
+        for prefix in prefixes[1:]:
+            self.edges[0][prefix[0]] = root - len(prefix) + 1
+        unique: list[object | None] = [_NOTHING] * (root + 1)
         for word, label in words:
-            state = 0
-            below[0].add(label)
+            state = root
             for byte in word:
+                if unique[state] is not label:
+                    unique[state] = label if unique[state] is _NOTHING else None
                 following = self.edges[state].get(byte)
                 if following is None:
                     following = self.edges[state][byte] = len(self.edges)
                     self.edges.append({})
-                    below.append(set())
+                    unique.append(_NOTHING)
                 state = following
-                below[state].add(label)
+            if unique[state] is not label:
+                unique[state] = label if unique[state] is _NOTHING else None
             self.labels[state] = label
-        self.unique = [next(iter(labels)) if len(labels) == 1 else None for labels in below]
+        self.unique = [unique[root]] * root + unique[root:]
         self.prefix_free = not any(self.edges[state] for state in self.labels)
 
     def row(self, state: int) -> Row:
@@ -175,19 +183,27 @@ class Quoted:
         return state == 1
 
 
-Step = Callable[[int, int, int], int]
-
-
 class Counted:
     """An automaton with a bounded number of characters.
 
-    `step(state, following, count)` gives the count after an edge, or -1 where the bounds forbid it. States
-    are made only for the (state, count) pairs that are met, so a large bound costs nothing.
+    `begins(state)`: whether a byte read in `state` begins a character. `bound(state, count)`: what to count
+    as read in `state` after `count` characters, or -1 where the bounds forbid to be there. `held(state)`: how
+    many of the counted characters may still turn out to stand behind the end. States are made only for the
+    (state, count) pairs that are met, so a large bound costs nothing.
     """
 
-    def __init__(self, dfa: DFA, step: Step, minimum: int, maximum: int | None) -> None:
-        self.dfa, self.minimum, self.maximum = dfa, minimum, maximum
-        self._step = step
+    def __init__(
+        self,
+        dfa: DFA,
+        begins: Callable[[int], bool],
+        bound: Callable[[int, int], int],
+        minimum: int,
+        maximum: int | None,
+        held: Callable[[int], int] = lambda state: 0,
+    ) -> None:
+        self.dfa, self.begins, self.bound = dfa, begins, bound
+        self.minimum, self.maximum = minimum, maximum
+        self._held = held
         self._ids: dict[tuple[int, int], int] = {}
         self._pairs: list[tuple[int, int]] = []
         self._rows: dict[int, Row] = {}
@@ -201,34 +217,38 @@ class Counted:
             with self._lock:
                 state = self._ids.get(pair)
                 if state is None:
-                    state = self._ids[pair] = len(self._pairs)
+                    # Reads take no lock: the number is published when there is something behind it.
+                    state = len(self._pairs)
                     self._pairs.append(pair)
+                    self._ids[pair] = state
         return state
 
-    def base(self, state: int) -> int:
-        """The state of the automaton without its bounds."""
-        return self._pairs[state][0]
+    def pair(self, state: int) -> tuple[int, int]:
+        """The state of the automaton without its bounds, and the characters counted."""
+        return self._pairs[state]
 
     def is_far(self, state: int, longest: int) -> bool:
         """Whether no token of at most `longest` characters can meet a bound: as if there were none."""
-        count = self._pairs[state][1]
+        base, count = self._pairs[state]
         if self.maximum is not None and self.maximum - count < longest:
             return False
-        return count >= self.minimum
+        return count - self._held(base) >= self.minimum
 
     def accepts(self, state: int) -> bool:
-        return self.dfa.accepts(self._pairs[state][0])
+        base, count = self._pairs[state]
+        return self.dfa.accepts(base) and self.minimum <= count
 
     def row(self, state: int) -> Row:
         row = self._rows.get(state)
         if row is None:
             base, count = self._pairs[state]
+            count += self.begins(base)
             seen: dict[int, int] = {DEAD: DEAD}
             built = []
             for following in self.dfa.row(base):
                 target = seen.get(following)
                 if target is None:
-                    after = self._step(base, following, count)
+                    after = self.bound(following, count)
                     target = seen[following] = DEAD if after == DEAD else self._state(following, after)
                 built.append(target)
             row = self._rows[state] = built
@@ -238,13 +258,12 @@ class Counted:
 def counted_json_string(minimum: int, maximum: int | None) -> Counted:
     """A JSON string of `minimum` to `maximum` characters (code points, as JSON Schema counts)."""
 
-    def step(state: int, following: int, count: int) -> int:
-        if state != JSON_BODY:
-            return count
-        if following == JSON_END:
-            return count if count >= minimum else DEAD
+    def bound(state: int, count: int) -> int:
+        if state == JSON_END:
+            count -= 1  # the closing quote is no character
+            return count if minimum <= count and (maximum is None or count <= maximum) else DEAD
         if maximum is None:
-            return min(count + 1, minimum)
-        return count + 1 if count < maximum else DEAD
+            return min(count, minimum)
+        return count if count <= maximum else DEAD
 
-    return Counted(json_string(), step, minimum, maximum)
+    return Counted(json_string(), lambda state: state == JSON_BODY, bound, minimum, maximum)

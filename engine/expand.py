@@ -8,11 +8,11 @@ engine's form alone, where one terminal knows all names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from larksong.engine.attributes import Action, Value
+from larksong.engine.attributes import Action
 from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Choice, Keys, Sub, Terminal
+from larksong.engine.terminals import Choice, Keys, Role, Sub, Terminal
 
 
 def expand(grammar: Grammar) -> Grammar:
@@ -34,13 +34,15 @@ def _inline(grammar: Grammar) -> Grammar:
         if sub is None:
             rules.append(rule)
             continue
-        # The terminal before it chooses the grammar by its label.
-        chooser = rule.expansion[rule.expansion.index(sub) - 1]
+        # The function's name before it chooses the grammar by its label.
+        chooser = next(name for name in rule.expansion if grammar.terminals[name].role is Role.FUNCTION_OPEN)
         terminals.pop(chooser, None)
-        for label, spellings in _by_label(grammar.terminals[chooser]):
+        choice = grammar.terminals[chooser].definition
+        assert isinstance(choice, Choice)
+        for text, label in choice.words:
             entered = subs[sub].choose(label)
             name = f"{chooser}_{_terminal_name(str(label))}"
-            terminals[name] = Terminal(name, Choice(tuple((text, label) for text in spellings)))
+            terminals[name] = Terminal(name, Choice(((text, label),), choice.prefixes))
             start = f"{_rule_name(entered.title)}_arguments"
             pending[start] = entered
             expansion = tuple({sub: start, chooser: name}.get(each, each) for each in rule.expansion)
@@ -70,14 +72,6 @@ def _merge(
         yield Rule(
             names.get(rule.origin, rule.origin), tuple(names.get(each, each) for each in rule.expansion)
         )
-
-
-def _by_label(terminal: Terminal) -> Iterable[tuple[Value, list[str]]]:
-    assert isinstance(terminal.definition, Choice)
-    found: dict[Value, list[str]] = {}
-    for text, label in terminal.definition.words:
-        found.setdefault(label, []).append(text)
-    return found.items()
 
 
 def _split_keys(grammar: Grammar) -> Grammar:

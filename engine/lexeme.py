@@ -7,13 +7,13 @@ definition and the vocabulary alone, so all requests share them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from larksong.engine.dfa import DEAD, DFA, Counted, Row, Words, is_final
+from larksong.engine.dfa import DFA, Counted, Words, is_final
+from larksong.engine.sweep import Exit, Sweeper, groups
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import StopText
 from larksong.engine.trie import Piece, Position, Trie, clear, union
@@ -24,6 +24,17 @@ class Walk(NamedTuple):
 
     inside: Piece
     crossings: tuple[tuple[Hashable, Position], ...]
+
+
+class Profile(NamedTuple):
+    """A walk taken apart by number of characters: `inside` as (end state, characters, tokens), and the exits.
+
+    `walks`: what was put together again for some bounds, by the parts that they allow.
+    """
+
+    inside: list[tuple[int, int, Piece]]
+    exits: list[Exit]
+    walks: dict[tuple[tuple[int, ...], tuple[int, ...]], Walk]
 
 
 class Lexeme:
@@ -41,6 +52,8 @@ class Lexeme:
         self.special_piece = Piece(sorted(self.special), None)
         self.dfa: DFA = Words([]) if isinstance(definition, Special) else definition.dfa()
         self.start = self.dfa.start
+        self.row = self.dfa.row
+        self.accepts = self.dfa.accepts
         self.words = self.dfa if isinstance(self.dfa, Words) else None
         self.text: StopText | None = None
         if isinstance(definition, TextUntil):
@@ -55,13 +68,10 @@ class Lexeme:
         self._unbounded = unbounded
         self._walks: dict[tuple[int, Position], Walk] = {}
         self._final: dict[int, bool] = {}
-        self._table: NDArray[np.int32] = np.full((16, 256), DEAD - 1, np.int32)
-
-    def row(self, state: int) -> Row:
-        return self.dfa.row(state)
-
-    def accepts(self, state: int) -> bool:
-        return self.dfa.accepts(state)
+        self._inside: dict[tuple[int, bytes], tuple[int, bytes] | None] = {}
+        self._sweeper = Sweeper(self.dfa)
+        self._counting: Sweeper | None = None
+        self._profiles: dict[tuple[int, Position], Profile] = {}
 
     def final(self, state: int) -> bool:
         """Complete without a look at the next byte."""
@@ -72,11 +82,12 @@ class Lexeme:
 
     def outcome(self, state: int) -> Hashable:
         """What the terminal turned out to be: a choice's label, a text's stop (its index), else None."""
+        return self._outcome_of(self._text_node(state))
+
+    def _outcome_of(self, state: int) -> Hashable:
         if self.labelled and self.words is not None:
             return self.words.labels[state]
-        if self.text is not None:
-            return self.text.stop.get(self._text_node(state))
-        return None
+        return self.text.stop.get(state) if self.text is not None else None
 
     def held(self, state: int) -> bytes:
         """The bytes of a text that are held back in `state`, since they may be the start of a stop."""
@@ -93,18 +104,37 @@ class Lexeme:
         return known[: len(known) - len(self.held(following))]
 
     def _text_node(self, state: int) -> int:
-        return self.dfa.base(state) if isinstance(self.dfa, Counted) else state
+        return self.dfa.pair(state)[0] if isinstance(self.dfa, Counted) else state
+
+    def inside(self, state: int, data: bytes) -> tuple[int, bytes] | None:
+        """Where `data` leads when all of it stays inside the terminal, and what it releases; else None.
+
+        Kept, since texts repeat their tokens: most tokens of a long value are found here.
+        """
+        key = (state, data)
+        try:
+            return self._inside[key]
+        except KeyError:
+            found: tuple[int, bytes] | None = None
+            following = state
+            for byte in data:
+                following = self.row(following)[byte]
+                if following < 0 or self.final(following):
+                    break
+            else:
+                found = (following, self.released(state, data, following))
+            return self._inside.setdefault(key, found)
 
     def walk(self, state: int, position: Position) -> Walk:
         """The walk from `state` over the tokens of `position`."""
         key = (state, position)
         walk = self._walks.get(key)
         if walk is None:
-            if isinstance(self.dfa, Counted):
-                if self._unbounded is not None and self.dfa.is_far(state, self._trie.longest):
-                    walk = self._unbounded.walk(self.dfa.base(state), position)
+            if isinstance(self.dfa, Counted) and self._unbounded is not None:
+                if self.dfa.is_far(state, self._trie.longest):
+                    walk = self._unbounded.walk(self.dfa.pair(state)[0], position)
                 else:
-                    walk = self._walk(state, position)
+                    walk = self._walk_counted(self.dfa, self._unbounded, state, position)
             elif self.narrow and self.words is not None:
                 walk = self._walk_words(self.words, state, position)
             elif self.text is not None and self._plain_text is not None and self._markers_are_split():
@@ -115,39 +145,54 @@ class Lexeme:
         return walk
 
     def _walk(self, state: int, position: Position) -> Walk:
-        """All tokens at once, one trie level after the other."""
-        trie, nodes = self._trie, position.nodes
-        inside: list[NDArray[np.int64]] = []
-        left: dict[Hashable, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]] = {}
+        sweep = self._sweeper.sweep(state, position)
+        return Walk(Piece.of(sweep.ids, self._trie.words), self._crossings(sweep.exits))
 
-        def leave(at: int, onward: NDArray[np.int64], ended: NDArray[np.int64]) -> None:
-            if len(onward) or len(ended):
-                group = left.setdefault(self.outcome(at), ([], []))
-                group[0].append(onward)
-                group[1].append(ended)
-
-        none = np.zeros(0, np.int64)
-        states: NDArray[np.int32] = np.full(len(nodes), state, np.int32)
-        while len(nodes):
-            following = self._rows(states)[states, trie.byte[nodes]]
-            dead = following < 0
-            for at in np.unique(states[dead]).tolist():
-                if self.accepts(at):
-                    leave(at, nodes[dead & (states == at)], none)
-            nodes, following = nodes[~dead], following[~dead]
-            for at in np.unique(following).tolist():
-                if self.final(at):
-                    here = following == at
-                    leave(at, trie.children(nodes[here])[0], trie.tokens(nodes[here])[0])
-                    nodes, following = nodes[~here], following[~here]
-            inside.append(trie.tokens(nodes)[0])
-            nodes, owner = trie.children(nodes)
-            states = following[owner]
-        crossings = tuple(
-            (outcome, Position(trie, np.concatenate(onward), np.concatenate(ended)))
-            for outcome, (onward, ended) in left.items()
+    def _crossings(self, exits: Iterable[Exit]) -> tuple[tuple[Hashable, Position], ...]:
+        """Exits with the same outcome are one position: what may follow is explored once for all of them."""
+        by_outcome: dict[Hashable, list[Exit]] = {}
+        for each in exits:
+            by_outcome.setdefault(self._outcome_of(each.state), []).append(each)
+        return tuple(
+            (
+                outcome,
+                Position(
+                    self._trie,
+                    np.concatenate([each.nodes for each in group]),
+                    np.concatenate([each.ids for each in group]),
+                ),
+            )
+            for outcome, group in by_outcome.items()
         )
-        return Walk(Piece.of(np.concatenate(inside) if inside else none, trie.words), crossings)
+
+    def _walk_counted(self, dfa: Counted, unbounded: Lexeme, state: int, position: Position) -> Walk:
+        """Near a bound: the walk without bounds, less the tokens with too many or too few characters."""
+        base, count = dfa.pair(state)
+        profile = unbounded.profile(dfa, base, position)
+        allowed = [i for i, (end, more, _) in enumerate(profile.inside) if dfa.bound(end, count + more) >= 0]
+        exits = [
+            i for i, each in enumerate(profile.exits) if dfa.bound(each.state, count + each.characters) >= 0
+        ]
+        key = (tuple(allowed), tuple(exits))
+        walk = profile.walks.get(key)
+        if walk is None:
+            pieces = [profile.inside[i][2] for i in allowed]
+            inside = Piece([], union(pieces, self._trie.words)) if pieces else Piece([], None)
+            walk = Walk(inside, unbounded._crossings(profile.exits[i] for i in exits))
+            profile.walks.setdefault(key, walk)
+        return walk
+
+    def profile(self, dfa: Counted, state: int, position: Position) -> Profile:
+        """The tokens of `position` by where they end and how many characters they have."""
+        key = (state, position)
+        profile = self._profiles.get(key)
+        if profile is None:
+            if self._counting is None:
+                self._counting = Sweeper(self.dfa, dfa.begins)
+            sweep = self._counting.sweep(state, position)
+            inside = [(end, count, Piece.of(ids, self._trie.words)) for end, count, ids in groups(sweep)]
+            profile = self._profiles.setdefault(key, Profile(inside, sweep.exits, {}))
+        return profile
 
     def _walk_words(self, words: Words, state: int, position: Position) -> Walk:
         inside: list[Piece] = []
@@ -167,17 +212,6 @@ class Lexeme:
         if any(piece.words is not None for piece in inside):
             return Walk(Piece([], union(inside, self._trie.words)), tuple(crossings))
         return Walk(Piece([i for piece in inside for i in piece.ids], None), tuple(crossings))
-
-    def _rows(self, states: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The transition table, complete for `states`."""
-        table: NDArray[np.int32] = self._table
-        for state in np.unique(states).tolist():
-            while state >= len(table):
-                table = np.vstack([table, np.full_like(table, DEAD - 1)])
-            if table[state, 0] == DEAD - 1:
-                table[state] = self.row(state)
-        self._table = table
-        return table
 
     def _markers_are_split(self) -> bool:
         """Whether no token contains a whole stop beyond its first byte (a condition of `_walk_text`)."""
@@ -204,9 +238,8 @@ class Lexeme:
                 else:
                     follow(child, following, path + bytes([byte]))
 
-        if state < text.nodes:
-            for node in [*text.chain(state), 0]:
-                follow(node, position, b"")
+        for node in text.chain(state):
+            follow(node, position, b"")
         if not reached:
             return plain
         words = plain.inside.words

@@ -154,19 +154,16 @@ class Edge(NamedTuple):
 class Configuration:
     """A set of threads: a state of the token automaton, with its mask and edges as far as they are known."""
 
-    __slots__ = ("edges", "end", "mask", "threads")
+    __slots__ = ("ambiguous", "edges", "end", "mask", "threads")
 
     def __init__(self, threads: tuple[Thread, ...], end: bool) -> None:
         self.threads = threads
         self.end = end
         """an end-of-sequence token was accepted"""
+        self.ambiguous = len({thread.is_text for thread in threads}) > 1
+        """whether the value that is being read could still be a raw string or JSON"""
         self.edges: dict[int, Edge | None] = {}
         self.mask: NDArray[np.int32] | None = None
-
-    @property
-    def ambiguous(self) -> bool:
-        """Whether the value that is being read could still be a raw string or JSON."""
-        return len({thread.is_text for thread in self.threads}) > 1
 
 
 _PIECES = (Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

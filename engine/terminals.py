@@ -36,7 +36,9 @@ class Role(Enum):
 
 def lark_string(text: str) -> str:
     """`text` as a Lark string literal."""
-    return json.dumps(text)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", escaped)
+    return f'"{escaped}"'
 
 
 def lark_regex(pattern: str) -> str:
@@ -68,15 +70,20 @@ class Choice:
     """One of a finite set of texts; each has a label: the value that the terminal pushes.
 
     In terminals with the role JSON a label of type str is the JSON text to report instead (`True` → `true`).
+    `prefixes`: spellings of what stands before each of them; every one is the end of the first.
     """
 
     words: tuple[tuple[str, Value], ...]
+    prefixes: tuple[str, ...] = ("",)
 
     def dfa(self) -> DFA:
-        return Words([(text.encode(), label) for text, label in self.words])
+        return Words(
+            [(text.encode(), label) for text, label in self.words],
+            [prefix.encode() for prefix in self.prefixes],
+        )
 
     def lark(self) -> str:
-        return " | ".join(lark_string(text) for text, _ in self.words)
+        return " | ".join(lark_string(prefix + text) for text, _ in self.words for prefix in self.prefixes)
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,7 @@ class JsonKey:
 
     def lark(self) -> str:
         names = "|".join(re.escape(json.dumps(key, ensure_ascii=False)[1:-1]) for key in self.excluded)
+        names = names.replace('"', r"\x22")  # Lark would take a backslash before a quote away
         guard = f'(?!(?:{names})")' if names else ""
         body = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00[01][0-9a-f]))*'
         return "/" + ('"' + guard).replace("/", "\\/").replace("\n", "\\n") + body + '"/'
@@ -150,7 +158,10 @@ class JsonKey:
 
 @dataclass(frozen=True)
 class TextUntil:
-    """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now."""
+    """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now.
+
+    `open_end`: at least one character, and it may also end where a token of its own follows.
+    """
 
     stops: tuple[Stop, ...] = ()
     before: str = ""
@@ -181,7 +192,9 @@ class TextUntil:
         if not ends:
             return lark_regex(f"(.|\n){bounds}")
         if self.open_end:
-            return lark_regex(f"((?!{ends})(.|\n)){bounds}")
+            return lark_regex(f"((?!{ends})(.|\n))+")
+        if self.maximum == 0:
+            return lark_regex("[^\\s\\S]")
         return lark_regex(f"(.|\n){bounds.replace('{0,', '{1,')}?(?={ends})")
 
 

@@ -10,7 +10,7 @@ inside a token merge into one position, so what may follow is explored once for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,7 +178,7 @@ class Piece:
         return bool(self.ids) or self.words is not None
 
 
-def union(pieces: Sequence[Piece], words: int) -> NDArray[np.uint32]:
+def union(pieces: Collection[Piece], words: int) -> NDArray[np.uint32]:
     """Packed union of pieces: a new array of `words` uint32."""
     dense = [piece.words for piece in pieces if piece.words is not None]
     out = dense[0].copy() if dense else np.zeros(words, np.uint32)

@@ -36,6 +36,8 @@ class WireFormat(ABC):
     template: ClassVar[str]
     call_marker: ClassVar[str]
     """the text that begins a call: content ends there"""
+    function_prefixes: ClassVar[tuple[str, ...]]
+    """the spellings of what stands between the marker and the name, each the end of the first"""
     separator: ClassVar[str] = "\n"
 
     # -- what a subclass says
@@ -45,8 +47,8 @@ class WireFormat(ABC):
         """The terminals of the template that are the format's own."""
 
     @abstractmethod
-    def function_texts(self, name: str) -> Sequence[str]:
-        """The spellings of a call's beginning, after its marker, up to where the arguments begin."""
+    def function_text(self, name: str) -> str:
+        """A function's name with what ends it; what stands before it is in `function_prefixes`."""
 
     @abstractmethod
     def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
@@ -99,13 +101,15 @@ class WireFormat(ABC):
     @lru_cache(maxsize=_CACHED_REQUESTS)  # noqa: B019
     def _grammar(self, texts: tuple[str, ...], policy: CallPolicy, vocabulary: Vocabulary) -> Grammar:
         by_name = {self._parameters(text)[0].name: text for text in texts}
-        functions = tuple((spelling, name) for name in by_name for spelling in self.function_texts(name))
+        functions = Choice(
+            tuple((self.function_text(name), name) for name in by_name), self.function_prefixes
+        )
         marker = self.marker(self.call_marker, vocabulary)
         separated = More()
         terminals = {
             "CALL": Terminal("CALL", marker),
             "SEPARATOR": Terminal("SEPARATOR", Literal(self.separator), predicate=separated),
-            "FUNCTION": Terminal("FUNCTION", Choice(functions), Role.FUNCTION_OPEN),
+            "FUNCTION": Terminal("FUNCTION", functions, Role.FUNCTION_OPEN),
             "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda name: self._arguments(by_name[str(name)]))),
             **self.markers(vocabulary),
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
@@ -114,7 +118,7 @@ class WireFormat(ABC):
         if not policy.required:
             # With a marker that is a token, text ends by its id; else at the first marker in letters.
             stops = () if isinstance(marker, Special) else (Stop(self.call_marker.encode(), ("CALL",)),)
-            content = TextUntil(stops, open_end=True, minimum=1)
+            content = TextUntil(stops, open_end=True)
             terminals["CONTENT"] = Terminal("CONTENT", content, Role.CONTENT)
             alternatives += [("END",), ("CONTENT", "END"), ("CONTENT", "calls", "END")]
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)

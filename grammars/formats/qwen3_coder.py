@@ -87,6 +87,7 @@ class Qwen3Coder(WireFormat):
 
     name = "qwen3_coder"
     call_marker = OPEN
+    function_prefixes = ("\n<function=", "<function=")
     template = """
 calls: call
   | calls SEPARATOR call
@@ -122,8 +123,8 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
                 keyword="additionalProperties",
             )
 
-    def function_texts(self, name: str) -> Sequence[str]:
-        return (f"\n<function={name}>\n", f"<function={name}>\n")
+    def function_text(self, name: str) -> str:
+        return name + ">\n"
 
     def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
         builder = RuleBuilder()
