@@ -158,6 +158,62 @@ def json_string() -> Table:
     return Table(edges, {JSON_END})
 
 
+def canonical_json_string() -> Table:
+    """A JSON string in which only what must be escaped is, in the way that `json.dumps` does it."""
+    escape, u1, u2, u3, u4 = range(3, 8)
+    edges: list[dict[int, int]] = [{} for _ in range(9 + 7)]
+    edges[0][ord('"')] = JSON_BODY
+    edges[JSON_BODY].update({b: JSON_BODY for b in range(0x20, 0x80) if b not in b'"\\'})
+    edges[JSON_BODY][ord('"')] = JSON_END
+    edges[JSON_BODY][ord("\\")] = escape
+    edges[escape].update(dict.fromkeys(b'"\\bfnrt', JSON_BODY))
+    edges[escape][ord("u")] = u1
+    edges[u1][ord("0")] = u2
+    edges[u2][ord("0")] = u3
+    edges[u3].update({ord("0"): u4, ord("1"): 8})
+    edges[u4].update(dict.fromkeys(b"01234567bef", JSON_BODY))  # the others have short escapes
+    edges[8].update(dict.fromkeys(b"0123456789abcdef", JSON_BODY))
+    utf8_edges(edges, JSON_BODY, 9)
+    return Table(edges, {JSON_END})
+
+
+class StringsExcept:
+    """Canonical JSON strings other than some: a trie of those beside the automaton of any string.
+
+    States: the nodes of the trie, while the text could still become one of `excluded`; then those of the
+    string, `nodes` higher.
+    """
+
+    def __init__(self, excluded: Iterable[bytes]) -> None:
+        self.words = Words((text, None) for text in excluded)
+        self.nodes = len(self.words.edges) if self.words.labels else 0
+        self.start = 0
+        self._string = canonical_json_string()
+        self._rows: dict[int, Row] = {}
+        self._states = [0] * self.nodes
+        for node, edges in enumerate(self.words.edges):  # children have higher numbers
+            for byte, child in edges.items():
+                self._states[child] = self._string.row(self._states[node])[byte]
+
+    def string_state(self, state: int) -> int:
+        """The state of the string's automaton that corresponds to `state`."""
+        return self._states[state] if state < self.nodes else state - self.nodes
+
+    def row(self, state: int) -> Row:
+        row = self._rows.get(state)
+        if row is None:
+            string = self._string.row(self.string_state(state))
+            built = [DEAD if following < 0 else following + self.nodes for following in string]
+            if state < self.nodes:
+                for byte, child in self.words.edges[state].items():
+                    built[byte] = DEAD if child in self.words.labels else child
+            row = self._rows[state] = built
+        return row
+
+    def accepts(self, state: int) -> bool:
+        return self._string.accepts(self.string_state(state))
+
+
 class Quoted:
     """`"` inside `"`: puts quotes around an automaton whose texts have none that are not escaped."""
 
@@ -208,9 +264,10 @@ class Counted:
         self._pairs: list[tuple[int, int]] = []
         self._rows: dict[int, Row] = {}
         self._lock = threading.Lock()
-        self.start = self._state(dfa.start, 0)
+        self.start = self.state(dfa.start, 0)
 
-    def _state(self, base: int, count: int) -> int:
+    def state(self, base: int, count: int) -> int:
+        """The number of a pair of a state of the automaton and a count."""
         pair = (base, count)
         state = self._ids.get(pair)
         if state is None:
@@ -249,7 +306,7 @@ class Counted:
                 target = seen.get(following)
                 if target is None:
                     after = self.bound(following, count)
-                    target = seen[following] = DEAD if after == DEAD else self._state(following, after)
+                    target = seen[following] = DEAD if after == DEAD else self.state(following, after)
                 built.append(target)
             row = self._rows[state] = built
         return row

@@ -8,7 +8,8 @@ engine's form alone, where one terminal knows all names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from itertools import chain, count
 
 from larksong.engine.attributes import Action
 from larksong.engine.grammar import Grammar, Rule
@@ -41,9 +42,9 @@ def _inline(grammar: Grammar) -> Grammar:
         assert isinstance(choice, Choice)
         for text, label in choice.words:
             entered = subs[sub].choose(label)
-            name = f"{chooser}_{_terminal_name(str(label))}"
+            name = _free(f"{chooser}_{_terminal_name(str(label))}", terminals)
             terminals[name] = Terminal(name, Choice(((text, label),), choice.prefixes))
-            start = f"{_rule_name(entered.title)}_arguments"
+            start = _free(f"{_rule_name(entered.title)}_arguments", pending)
             pending[start] = entered
             expansion = tuple({sub: start, chooser: name}.get(each, each) for each in rule.expansion)
             rules.append(Rule(rule.origin, expansion))
@@ -61,11 +62,11 @@ def _merge(
     for name, terminal in entered.terminals.items():
         known = terminals.get(name)
         if known is not None and known != terminal:
-            names[name] = f"{_terminal_name(entered.title)}_{name}"
+            names[name] = _free(f"{start.upper()}_{name}", terminals)
         new = names.get(name, name)
         terminals[new] = Terminal(new, terminal.definition, terminal.role, terminal.predicate)
     for origin in {rule.origin for rule in entered.rules} & taken:
-        names.setdefault(origin, f"{_rule_name(entered.title)}_{origin}")
+        names.setdefault(origin, _free(f"{start}_{origin}", taken))
     for origin, action in entered.actions.items():
         actions[names.get(origin, origin)] = action
     for rule in entered.rules:
@@ -107,8 +108,15 @@ def _alternatives(rule: Rule, split: Mapping[str, list[str]]) -> Iterator[Rule]:
         yield Rule(rule.origin, tuple(single if name == keys else name for name in rule.expansion))
 
 
+def _free(wanted: str, taken: Container[str]) -> str:
+    """`wanted`, numbered if it is taken: different names of tools may be written alike."""
+    names = chain([wanted], (f"{wanted}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
+
+
 def _rule_name(text: str) -> str:
-    return "".join(c if c.isascii() and c.isalnum() else "_" for c in text.lower()).strip("_") or "x"
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in text.lower()).strip("_")
+    return name if name[:1].isalpha() else f"x{name}"
 
 
 def _terminal_name(text: str) -> str:

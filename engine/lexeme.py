@@ -1,52 +1,26 @@
-"""A terminal's automaton on a vocabulary: which tokens stay inside it, and where the others leave it.
-
-A `Walk` is what a mask needs to know of one terminal in one state: the tokens that end inside it, and the
-merged positions from which the rest of a token belongs to whatever follows. Walks depend on the terminal's
-definition and the vocabulary alone, so all requests share them.
-"""
+"""A lexeme: the automaton of a terminal's definition on a vocabulary, with its walks."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from typing import NamedTuple
+from collections.abc import Hashable
 
-import numpy as np
-
-from larksong.engine.dfa import DFA, Counted, Words, is_final
-from larksong.engine.sweep import Exit, Sweeper, groups
+from larksong.engine import walks
+from larksong.engine.dfa import DFA, Counted, StringsExcept, Words, is_final
+from larksong.engine.sweep import Sweeper
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import StopText
-from larksong.engine.trie import Piece, Position, Trie, clear, union
-
-
-class Walk(NamedTuple):
-    """`inside`: tokens that end within the terminal. `crossings`: (outcome, position) of its ends."""
-
-    inside: Piece
-    crossings: tuple[tuple[Hashable, Position], ...]
-
-
-class Profile(NamedTuple):
-    """A walk taken apart by number of characters: `inside` as (end state, characters, tokens), and the exits.
-
-    `walks`: what was put together again for some bounds, by the parts that they allow.
-    """
-
-    inside: list[tuple[int, int, Piece]]
-    exits: list[Exit]
-    walks: dict[tuple[tuple[int, ...], tuple[int, ...]], Walk]
+from larksong.engine.trie import Piece, Position, Trie
+from larksong.engine.walks import Profile, Walk
 
 
 class Lexeme:
-    """The lazy DFA of a definition, with its walks over one vocabulary's trie."""
+    """The lazy DFA of a definition, with its walks over one vocabulary's trie.
 
-    def __init__(
-        self,
-        definition: Readable,
-        trie: Trie,
-        plain_text: Lexeme | None = None,
-        unbounded: Lexeme | None = None,
-    ) -> None:
+    `basis`: the lexeme from whose walks this one's are made: plain text of text with stops, any string of
+    strings other than some, the unbounded one of a bounded one.
+    """
+
+    def __init__(self, definition: Readable, trie: Trie, basis: Lexeme | None = None) -> None:
         self.definition = definition
         self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
         self.special_piece = Piece(sorted(self.special), None)
@@ -60,18 +34,19 @@ class Lexeme:
             base = self.dfa.dfa if isinstance(self.dfa, Counted) else self.dfa
             assert isinstance(base, StopText)
             self.text = base
-        # Literals and finite sets are followed along the trie, everything else is walked level by level.
         self.narrow = self.words is not None and self.words.prefix_free
+        """a literal or finite set that is complete without a look at the next byte"""
         self.labelled = isinstance(definition, Choice)
         self._trie = trie
-        self._plain_text = plain_text
-        self._unbounded = unbounded
+        self._basis = basis
         self._walks: dict[tuple[int, Position], Walk] = {}
+        self._profiles: dict[tuple[int, Position], Profile] = {}
         self._final: dict[int, bool] = {}
         self._inside: dict[tuple[int, bytes], tuple[int, bytes] | None] = {}
         self._sweeper = Sweeper(self.dfa)
         self._counting: Sweeper | None = None
-        self._profiles: dict[tuple[int, Position], Profile] = {}
+
+    # -- reading bytes
 
     def final(self, state: int) -> bool:
         """Complete without a look at the next byte."""
@@ -82,18 +57,18 @@ class Lexeme:
 
     def outcome(self, state: int) -> Hashable:
         """What the terminal turned out to be: a choice's label, a text's stop (its index), else None."""
-        return self._outcome_of(self._text_node(state))
+        return self._outcome(self._base(state))
 
-    def _outcome_of(self, state: int) -> Hashable:
+    def _outcome(self, base: int) -> Hashable:
         if self.labelled and self.words is not None:
-            return self.words.labels[state]
-        return self.text.stop.get(state) if self.text is not None else None
+            return self.words.labels[base]
+        return self.text.stop.get(base) if self.text is not None else None
 
     def held(self, state: int) -> bytes:
         """The bytes of a text that are held back in `state`, since they may be the start of a stop."""
         if self.text is None:
             return b""
-        node = self._text_node(state)
+        node = self._base(state)
         return self.text.held[node] if node < self.text.nodes else b""
 
     def released(self, state: int, data: bytes, following: int) -> bytes:
@@ -103,7 +78,7 @@ class Lexeme:
         known = self.held(state) + data
         return known[: len(known) - len(self.held(following))]
 
-    def _text_node(self, state: int) -> int:
+    def _base(self, state: int) -> int:
         return self.dfa.pair(state)[0] if isinstance(self.dfa, Counted) else state
 
     def inside(self, state: int, data: bytes) -> tuple[int, bytes] | None:
@@ -125,132 +100,85 @@ class Lexeme:
                 found = (following, self.released(state, data, following))
             return self._inside.setdefault(key, found)
 
+    # -- walks
+
     def walk(self, state: int, position: Position) -> Walk:
         """The walk from `state` over the tokens of `position`."""
         key = (state, position)
         walk = self._walks.get(key)
         if walk is None:
-            if isinstance(self.dfa, Counted) and self._unbounded is not None:
-                if self.dfa.is_far(state, self._trie.longest):
-                    walk = self._unbounded.walk(self.dfa.pair(state)[0], position)
-                else:
-                    walk = self._walk_counted(self.dfa, self._unbounded, state, position)
-            elif self.narrow and self.words is not None:
-                walk = self._walk_words(self.words, state, position)
-            elif self.text is not None and self._plain_text is not None and self._markers_are_split():
-                walk = self._walk_text(self.text, state, position)
-            else:
-                walk = self._walk(state, position)
-            walk = self._walks.setdefault(key, walk)
+            walk = self._walks.setdefault(key, self._walk(state, position))
         return walk
 
     def _walk(self, state: int, position: Position) -> Walk:
-        sweep = self._sweeper.sweep(state, position)
-        return Walk(Piece.of(sweep.ids, self._trie.words), self._crossings(sweep.exits))
+        dfa, basis, trie = self.dfa, self._basis, self._trie
+        if self.narrow and self.words is not None:
+            return walks.of_words(self.words, state, position)
+        if basis is not None:
+            if isinstance(dfa, Counted):
+                base, count = dfa.pair(state)
+                if dfa.is_far(state, trie.longest):
+                    return basis.walk(base, position)
+                profile = basis.profile(dfa, base, position)
+                return walks.of_profile(profile, dfa, count, trie, self._outcome)
+            if isinstance(dfa, StringsExcept):
+                any_string = basis.walk(dfa.string_state(state), position)
+                return walks.of_other_strings(dfa, any_string, state, position)
+            if self.text is not None and self._stops_are_split(self.text):
+                plain = basis.walk(self.text.text_state(state), position)
+                return walks.of_text(self.text, plain, state, position)
+        return walks.of_sweep(self._sweeper.sweep(state, position), trie, self._outcome)
 
-    def _crossings(self, exits: Iterable[Exit]) -> tuple[tuple[Hashable, Position], ...]:
-        """Exits with the same outcome are one position: what may follow is explored once for all of them."""
-        by_outcome: dict[Hashable, list[Exit]] = {}
-        for each in exits:
-            by_outcome.setdefault(self._outcome_of(each.state), []).append(each)
-        return tuple(
-            (
-                outcome,
-                Position(
-                    self._trie,
-                    np.concatenate([each.nodes for each in group]),
-                    np.concatenate([each.ids for each in group]),
-                ),
+    def _stops_are_split(self, text: StopText) -> bool:
+        """Whether no token has a whole stop, or what is refused of one, beyond its first byte."""
+        return not any(
+            self._trie.inside_a_token(
+                stop.marker[: stop.refused_from or None] if index in text.refused else stop.marker
             )
-            for outcome, group in by_outcome.items()
+            for index, stop in enumerate(text.stops)
         )
 
-    def _walk_counted(self, dfa: Counted, unbounded: Lexeme, state: int, position: Position) -> Walk:
-        """Near a bound: the walk without bounds, less the tokens with too many or too few characters."""
-        base, count = dfa.pair(state)
-        profile = unbounded.profile(dfa, base, position)
-        allowed = [i for i, (end, more, _) in enumerate(profile.inside) if dfa.bound(end, count + more) >= 0]
-        exits = [
-            i for i, each in enumerate(profile.exits) if dfa.bound(each.state, count + each.characters) >= 0
-        ]
-        key = (tuple(allowed), tuple(exits))
-        walk = profile.walks.get(key)
-        if walk is None:
-            pieces = [profile.inside[i][2] for i in allowed]
-            inside = Piece([], union(pieces, self._trie.words)) if pieces else Piece([], None)
-            walk = Walk(inside, unbounded._crossings(profile.exits[i] for i in exits))
-            profile.walks.setdefault(key, walk)
-        return walk
-
     def profile(self, dfa: Counted, state: int, position: Position) -> Profile:
-        """The tokens of `position` by where they end and how many characters they have."""
+        """The tokens of `position` by where they end and how many characters, as `dfa` counts, they have."""
         key = (state, position)
         profile = self._profiles.get(key)
         if profile is None:
-            if self._counting is None:
-                self._counting = Sweeper(self.dfa, dfa.begins)
-            sweep = self._counting.sweep(state, position)
-            inside = [(end, count, Piece.of(ids, self._trie.words)) for end, count, ids in groups(sweep)]
-            profile = self._profiles.setdefault(key, Profile(inside, sweep.exits, {}))
+            profile = self._profiles.setdefault(key, self._profile(dfa, state, position))
         return profile
 
-    def _walk_words(self, words: Words, state: int, position: Position) -> Walk:
-        inside: list[Piece] = []
-        crossings: list[tuple[Hashable, Position]] = []
-        todo = [(state, position)]
-        for node, at in todo:
-            for byte, following in words.edges[node].items():
-                child = at.child(byte)
-                if child is None:
-                    continue
-                if following in words.labels:
-                    crossings.append((words.labels[following], child))
-                    continue
-                inside.append(child.piece)
-                if len(child.nodes):
-                    todo.append((following, child))
-        if any(piece.words is not None for piece in inside):
-            return Walk(Piece([], union(inside, self._trie.words)), tuple(crossings))
-        return Walk(Piece([i for piece in inside for i in piece.ids], None), tuple(crossings))
+    def _profile(self, dfa: Counted, state: int, position: Position) -> Profile:
+        text = self.text
+        holds_back = text is not None and state != 0 and text.text_state(state) == 0
+        if text is not None and holds_back and self._stops_are_split(text):
+            return walks.held_profile(text, self.profile(dfa, 0, position), state, position)
+        if self._counting is None:
+            self._counting = Sweeper(self.dfa, dfa.begins)
+        return walks.profile_of(self._counting.sweep(state, position), self._trie)
 
-    def _markers_are_split(self) -> bool:
-        """Whether no token contains a whole stop beyond its first byte (a condition of `_walk_text`)."""
-        assert self.text is not None
-        for index, stop in enumerate(self.text.stops):
-            size = stop.refused_from if index in self.text.refused and stop.refused_from else len(stop.marker)
-            if self._trie.inside_a_token(stop.marker[:size]):
-                return False
-        return True
+    # -- what is kept
 
-    def _walk_text(self, text: StopText, state: int, position: Position) -> Walk:
-        """Plain text's walk, shared by all texts, less the tokens that run into a stop."""
-        assert self._plain_text is not None
-        plain = self._plain_text.walk(text.text_state(state), position)
-        reached: dict[bytes, tuple[int, Position]] = {}
+    def walk_all_states(self) -> None:
+        """Make the walks of every state from the root of the trie (for an automaton of few states)."""
+        todo = [self.start]
+        for state in todo:
+            self.walk(state, self._trie.root)
+            todo += [other for other in set(self.row(state)) if other >= 0 and other not in todo]
 
-        def follow(node: int, at: Position, path: bytes) -> None:
-            for byte, child in text.edges[node].items():
-                following = at.child(byte)
-                if following is None:
-                    continue
-                if child in text.refused or child in text.stop:
-                    reached.setdefault(path + bytes([byte]), (child, following))
-                else:
-                    follow(child, following, path + bytes([byte]))
+    def root_walks(self) -> list[tuple[int, Walk]]:
+        """The walks from the root of the trie, by state."""
+        return [(state, walk) for (state, at), walk in self._walks.items() if at is self._trie.root]
 
-        for node in text.chain(state):
-            follow(node, position, b"")
-        if not reached:
-            return plain
-        words = plain.inside.words
-        words = np.zeros(self._trie.words, np.uint32) if words is None else words.copy()
-        for token in plain.inside.ids:
-            words[token >> 5] |= np.uint32(1 << (token & 31))
-        crossings: list[tuple[Hashable, Position]] = []
-        for path, (node, at) in reached.items():
-            if any(path != shorter and path.startswith(shorter) for shorter in reached):
-                continue  # the token met another stop before
-            clear(words, at.below)
-            if node not in text.refused:
-                crossings.append((text.stop[node], at))
-        return Walk(Piece([], words), tuple(crossings))
+    def set_root_walk(self, state: int, walk: Walk) -> None:
+        """Take over a walk from the root of the trie that was made before."""
+        self._walks.setdefault((state, self._trie.root), walk)
+
+    def forget(self) -> None:
+        """Drop what can be made again, except the walks from the root."""
+        root = self._trie.root
+        self._walks = {(state, at): walk for (state, at), walk in self._walks.items() if at is root}
+        self._profiles.clear()
+        self._inside.clear()
+
+    def __len__(self) -> int:
+        """How many entries are kept."""
+        return len(self._walks) + len(self._inside)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import Content, Events, Reasoning, coalesce
+from larksong.engine.forced import ForcedTokens
 from larksong.engine.stack import Branch, Configuration
 from larksong.engine.terminals import Role
 
@@ -31,8 +32,10 @@ class Matcher:
     only an end-of-sequence token is allowed.
     """
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, forced: ForcedTokens | None = None) -> None:
         self._automaton = automaton
+        self._forced = forced
+        self._tokens: list[int] = []
         self._trail: list[Configuration] = [automaton.start]
         self._open: dict[int, dict[bool, _Held | None]] = {}
         """the readings of a value whose type is open, by place in the trail and whether they read a string"""
@@ -52,7 +55,8 @@ class Matcher:
     @property
     def complete(self) -> bool:
         """Whether the text so far is a whole turn: it has ended, or may end here."""
-        return self.finished or any(self.allows(token) for token in self._automaton.vocabulary.eos_ids)
+        ends = self._automaton.vocabulary.eos_ids
+        return self.finished or (self._fault is None and any(self.allows(token) for token in ends))
 
     def mask(self) -> NDArray[np.int32]:
         """The tokens that may come next.
@@ -71,8 +75,19 @@ class Matcher:
             return token in self._automaton.vocabulary.eos_ids
         return self._automaton.edge(self._trail[-1], token) is not None
 
+    def forced(self) -> tuple[int, ...]:
+        """The tokens that must come next, as the model's own tokenizer would write them; often none.
+
+        To be given to `advance` one by one. A model may be fed all of them at once, since nothing that it
+        says about them changes them.
+        """
+        if self._forced is None or self._fault is not None:
+            return ()
+        return self._forced.after(self._automaton, self._trail[-1], self._tokens)
+
     def advance(self, token: int) -> Events:
         """Accept a token; returns what it made certain."""
+        self._tokens.append(token)
         trail = self._trail
         edge = self._automaton.edge(trail[-1], token) if self._fault is None else None
         if edge is None:
@@ -120,13 +135,15 @@ class Matcher:
             raise ValueError(f"cannot roll back {count} of {len(self._trail) - 1} tokens")
         if count:
             del self._trail[-count:]
+            del self._tokens[-count:]
             self._open = {at: open_ for at, open_ in self._open.items() if at < len(self._trail)}
             if self._fault is not None and len(self._trail) <= self._fault[0]:
                 self._fault = None
 
     def fork(self) -> Matcher:
         """A second cursor at the same place."""
-        other = Matcher(self._automaton)
+        other = Matcher(self._automaton, self._forced)
+        other._tokens = self._tokens.copy()
         other._trail = self._trail.copy()
         other._open = self._open.copy()
         other._fault = self._fault

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from larksong.engine.forced import Plan
+
 
 class Return(NamedTuple):
     """The value at the bottom of a sub-grammar's stack: the terminal to shift in the caller at its end."""
@@ -154,7 +156,7 @@ class Edge(NamedTuple):
 class Configuration:
     """A set of threads: a state of the token automaton, with its mask and edges as far as they are known."""
 
-    __slots__ = ("ambiguous", "edges", "end", "mask", "threads")
+    __slots__ = ("ambiguous", "edges", "end", "mask", "plan", "threads")
 
     def __init__(self, threads: tuple[Thread, ...], end: bool) -> None:
         self.threads = threads
@@ -164,6 +166,7 @@ class Configuration:
         """whether the value that is being read could still be a raw string or JSON"""
         self.edges: dict[int, Edge | None] = {}
         self.mask: NDArray[np.int32] | None = None
+        self.plan: Plan | None = None
 
 
 _PIECES = (Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

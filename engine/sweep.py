@@ -17,6 +17,7 @@ from larksong.engine.trie import Position
 
 Ints = NDArray[np.int64]
 _NONE = np.zeros(0, np.int64)
+_FEW = 48  # nodes up to which following each by itself is faster than a numpy step for all
 
 
 class Exit(NamedTuple):
@@ -54,7 +55,7 @@ class Sweeper:
         states, counts = np.full(len(nodes), state), np.zeros(len(nodes), np.int64)
         inside: list[tuple[Ints, Ints, Ints]] = []
         exits: list[Exit] = []
-        while len(nodes):
+        while len(nodes) > _FEW:
             self._make_rows(states)
             following = self._table[states, trie.byte[nodes]]
             for at, count, here in _groups(states, counts, following < 0):
@@ -63,7 +64,7 @@ class Sweeper:
             counts = counts + self._begins[states]
             alive = following >= 0
             nodes, states, counts = nodes[alive], following[alive], counts[alive]
-            ended = [at for at in np.unique(states).tolist() if is_final(dfa, at)]
+            ended = [at for at in _distinct(states) if is_final(dfa, at)]
             if ended:
                 complete = np.isin(states, ended)
                 for at, count, here in _groups(states, counts, complete):
@@ -73,20 +74,52 @@ class Sweeper:
             inside.append((ids, states[owner], counts[owner]))
             nodes, owner = trie.children(nodes)
             states, counts = states[owner], counts[owner]
-        if not inside:
-            return Sweep(_NONE, _NONE, _NONE, exits)
-        all_ids, all_states, all_counts = (np.concatenate(arrays) for arrays in zip(*inside, strict=True))
-        return Sweep(all_ids, all_states, all_counts, exits)
+        inside.append(self._follow(position, nodes, states, counts, exits))
+        ids, states, counts = (np.concatenate(arrays) for arrays in zip(*inside, strict=True))
+        return Sweep(ids, states, counts, exits)
+
+    def _follow(
+        self, position: Position, nodes: Ints, states: Ints, counts: Ints, exits: list[Exit]
+    ) -> tuple[Ints, Ints, Ints]:
+        """The rest of a sweep, node by node: long tokens make many levels with hardly a node in them."""
+        trie, dfa, begins = position.trie, self._dfa, self._begins_character
+        left: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
+        found: list[tuple[int, int, int]] = []
+        todo = list(zip(nodes.tolist(), states.tolist(), counts.tolist(), strict=True))
+        for node, state, count in todo:
+            following = dfa.row(state)[trie.byte[node]]
+            if following < 0:
+                if dfa.accepts(state):
+                    left.setdefault((state, count), ([], []))[0].append(node)
+                continue
+            count += begins(state)
+            children = range(int(trie.first_child[node]), int(trie.last_child[node]))
+            ids = trie.ids[trie.first_token[node] : trie.last_token[node]].tolist()
+            if is_final(dfa, following):
+                group = left.setdefault((following, count), ([], []))
+                group[0].extend(children)
+                group[1].extend(ids)
+            else:
+                found += [(token, following, count) for token in ids]
+                todo += [(child, following, count) for child in children]
+        for (state, count), (onward, ended) in left.items():
+            exits.append(Exit(state, count, np.array(onward, np.int64), np.array(ended, np.int64)))
+        ended_inside = np.array(found, np.int64).reshape(-1, 3)
+        return ended_inside[:, 0], ended_inside[:, 1], ended_inside[:, 2]
 
     def _make_rows(self, states: Ints) -> None:
         """Make the transition table complete for `states`."""
-        for state in np.unique(states).tolist():
+        for state in _distinct(states):
             while state >= len(self._table):
                 self._table = np.vstack([self._table, np.full_like(self._table, DEAD - 1)])
                 self._begins = np.concatenate([self._begins, np.zeros_like(self._begins)])
             if self._table[state, 0] == DEAD - 1:
                 self._begins[state] = self._begins_character(state)
                 self._table[state] = self._dfa.row(state)
+
+
+def _distinct(states: Ints) -> list[int]:
+    return np.flatnonzero(np.bincount(states)).tolist()
 
 
 def _groups(states: Ints, counts: Ints, chosen: NDArray[np.bool_]) -> list[tuple[int, int, Ints]]:

@@ -11,8 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
-from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
-from larksong.engine.product import difference
+from larksong.engine.dfa import DFA, StringsExcept, Words, counted_json_string, json_string
 from larksong.engine.regex import compile_regex
 from larksong.engine.text import Stop, StopText, counted_text
 
@@ -119,9 +118,9 @@ class JsonString:
     minimum: int = 0
     maximum: int | None = None
 
-    def unbounded(self) -> JsonString:
-        """The same without bounds on its length."""
-        return JsonString()
+    def basis(self) -> JsonString | None:
+        """What its walks are made from: the string without bounds."""
+        return JsonString() if self != JsonString() else None
 
     def dfa(self) -> DFA:
         if self.minimum == 0 and self.maximum is None:
@@ -143,10 +142,12 @@ class JsonKey:
 
     excluded: tuple[str, ...]
 
+    def basis(self) -> JsonKey | None:
+        """What its walks are made from: the one without exceptions."""
+        return JsonKey(()) if self.excluded else None
+
     def dfa(self) -> DFA:
-        anything = compile_regex(r"[^]*", anchored=True, json_string=True)
-        words = [(json.dumps(key, ensure_ascii=False)[1:-1].encode(), None) for key in self.excluded]
-        return Quoted(difference(anything, Words(words)) if words else anything)
+        return StringsExcept(json.dumps(key, ensure_ascii=False).encode() for key in self.excluded)
 
     def lark(self) -> str:
         names = "|".join(re.escape(json.dumps(key, ensure_ascii=False)[1:-1]) for key in self.excluded)
@@ -170,9 +171,12 @@ class TextUntil:
     maximum: int | None = None
     refused: frozenset[int] = frozenset()
 
-    def unbounded(self) -> TextUntil:
-        """The same without bounds on its length."""
-        return replace(self, minimum=0, maximum=None)
+    def basis(self) -> TextUntil | None:
+        """What its walks are made from: itself without bounds, plain text of text with stops."""
+        unbounded = replace(self, minimum=0, maximum=None)
+        if self != unbounded:
+            return unbounded
+        return TextUntil() if self != TextUntil() else None
 
     def without(self, refused: frozenset[int]) -> TextUntil:
         return replace(self, refused=refused)
@@ -213,10 +217,12 @@ class Special:
 class Sub:
     """Another grammar, entered here like a subroutine and made when a mask first needs it.
 
-    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name).
+    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name),
+    `shortest(value)` its shortest text: known without the grammar, so that finishing never has to build it.
     """
 
     choose: Callable[[Value], Grammar] = field(repr=False)
+    shortest: Callable[[Value], str] = field(repr=False)
 
     def lark(self) -> None:
         return None

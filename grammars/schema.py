@@ -27,6 +27,8 @@ KEYWORDS = {
     "string": frozenset({"minLength", "maxLength"}),
 }
 GENERAL = frozenset({"type", "enum", "const", "anyOf", "nullable"})
+# Steps of a JSON pointer. What is nested deeper would exhaust Python's stack, here or in Lark's analysis.
+DEEPEST = 100
 KNOWN = ANNOTATIONS | GENERAL | frozenset[str]().union(*KEYWORDS.values())
 
 
@@ -118,6 +120,8 @@ class SchemaReader:
 
     def read(self, schema: Any, pointer: str = "") -> Type:
         """The type of a (sub)schema at `pointer`."""
+        if pointer.count("/") > DEEPEST:
+            self._invalid(pointer, None, f"is nested too deeply: more than {DEEPEST} steps from the top")
         if schema is True:
             return AnyType()
         if not isinstance(schema, Mapping):

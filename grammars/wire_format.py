@@ -55,6 +55,10 @@ class WireFormat(ABC):
         """The grammar of a tool's arguments."""
 
     @abstractmethod
+    def shortest_arguments(self, parameters: ObjectType) -> str:
+        """The shortest text of that grammar (see `larksong.grammars.shortest`)."""
+
+    @abstractmethod
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """A call as the model family writes it."""
 
@@ -98,6 +102,10 @@ class WireFormat(ABC):
     def _arguments(self, text: str) -> Grammar:
         return self.arguments(*self._parameters(text))
 
+    @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
+    def _shortest(self, text: str) -> str:
+        return self.shortest_arguments(self._parameters(text)[1])
+
     @lru_cache(maxsize=_CACHED_REQUESTS)  # noqa: B019
     def _grammar(self, texts: tuple[str, ...], policy: CallPolicy, vocabulary: Vocabulary) -> Grammar:
         by_name = {self._parameters(text)[0].name: text for text in texts}
@@ -110,7 +118,13 @@ class WireFormat(ABC):
             "CALL": Terminal("CALL", marker),
             "SEPARATOR": Terminal("SEPARATOR", Literal(self.separator), predicate=separated),
             "FUNCTION": Terminal("FUNCTION", functions, Role.FUNCTION_OPEN),
-            "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda name: self._arguments(by_name[str(name)]))),
+            "ARGUMENTS": Terminal(
+                "ARGUMENTS",
+                Sub(
+                    choose=lambda name: self._arguments(by_name[str(name)]),
+                    shortest=lambda name: self._shortest(by_name[str(name)]),
+                ),
+            ),
             **self.markers(vocabulary),
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
         }
@@ -120,7 +134,9 @@ class WireFormat(ABC):
             stops = () if isinstance(marker, Special) else (Stop(self.call_marker.encode(), ("CALL",)),)
             content = TextUntil(stops, open_end=True)
             terminals["CONTENT"] = Terminal("CONTENT", content, Role.CONTENT)
-            alternatives += [("END",), ("CONTENT", "END"), ("CONTENT", "calls", "END")]
+            alternatives.append(("CONTENT", "calls", "END"))
+            if not policy.min_calls:
+                alternatives += [("END",), ("CONTENT", "END")]
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
         actions: dict[str, Action] = {"calls": CountItems(count)} if count.cap else {}
         rules = (

@@ -17,6 +17,7 @@ from larksong.engine.terminals import Literal, Pattern, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.schema import ObjectType, json_text
+from larksong.grammars.shortest import shortest_json
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -65,6 +66,9 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 
     def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
         return json_grammar(parameters, tool.name)
+
+    def shortest_arguments(self, parameters: ObjectType) -> str:
+        return shortest_json(parameters)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         text = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)

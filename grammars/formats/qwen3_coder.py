@@ -39,6 +39,7 @@ from larksong.grammars.schema import (
     UnionType,
     json_text,
 )
+from larksong.grammars.shortest import blanks, shorter, shortest_json
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -163,6 +164,14 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
             builder.rule(every, (), action=CollectMembers(seen))
         return builder.grammar(tool.name)
 
+    def shortest_arguments(self, parameters: ObjectType) -> str:
+        written = (
+            f"{PARAMETER}{name}>\n{_shortest(type_)}"
+            for name, type_ in parameters.properties
+            if name in parameters.required
+        )
+        return "".join(written) + FUNCTION_CLOSE
+
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         parameters = "".join(
             f"{PARAMETER}{key}>\n{value if isinstance(value, str) else json_text(value)}{PARAMETER_CLOSE}"
@@ -208,6 +217,30 @@ def _text(builder: RuleBuilder, type_: StringType) -> str:
     bounds = "" if type_ == StringType() else f"_{type_.minimum}_{type_.maximum or ''}".rstrip("_")
     definition = TextUntil(STOPS, before="\n", minimum=type_.minimum, maximum=type_.maximum)
     return builder.terminal(Terminal(f"VALUE{bounds}", definition, Role.TEXT))
+
+
+def _shortest(type_: Type) -> str:
+    """The shortest text of a value, its close marker included."""
+    match type_:
+        case UnionType(options):
+            return shorter(*map(_shortest, options))
+        case StringType(0):
+            return PARAMETER_CLOSE.removeprefix("\n")  # the opener's line break is that of the marker too
+        case StringType():
+            value = blanks(type_)
+        case BooleanType():
+            value = "True"
+        case NullType():
+            value = "None"
+        case EnumType(values):
+            value = shorter(
+                *(text if isinstance(text, str) else json_text(text) for text in map(json.loads, values))
+            )
+        case AnyType():
+            return shorter(_shortest(StringType()), "0" + PARAMETER_CLOSE)
+        case _:
+            value = shortest_json(type_)
+    return value + PARAMETER_CLOSE
 
 
 def _spelled(builder: RuleBuilder, name: str, words: Sequence[str]) -> str:
