@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model lint types clean
+.PHONY: help demo serve test test-model bench lint types clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -27,6 +27,9 @@ test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
 
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
+
+bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
+	$(BIN)/python -m benchmarks.run $(ARGS)
 
 lint: $(VENV)/stamp-dev  ## check style and imports
 	$(BIN)/ruff check .
@@ -53,3 +56,7 @@ $(VENV)/stamp-demo: pyproject.toml constraints.txt | $(VENV)/stamp-base
 $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	$(INSTALL) -e ".[dev]"
 	touch $@ $(VENV)/stamp-demo
+
+$(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	$(INSTALL) -e ".[bench]"
+	touch $@
