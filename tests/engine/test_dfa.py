@@ -125,7 +125,7 @@ def test_a_state_is_far_from_bounds_only_if_no_token_reaches_them() -> None:
     assert not dfa.is_far(reach(dfa, b'"a'), longest=1)  # the minimum is still ahead
     assert dfa.is_far(reach(dfa, b'"abc'), longest=7)
     assert not dfa.is_far(reach(dfa, b'"abcd'), longest=7)
-    assert dfa.base(reach(dfa, b'"abcd')) == JSON_BODY
+    assert dfa.pair(reach(dfa, b'"abcd')) == (JSON_BODY, 4)
 
 
 words = st.lists(st.lists(st.sampled_from(b"abc"), max_size=3).map(bytes), min_size=1, max_size=6, unique=True)

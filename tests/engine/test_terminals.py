@@ -123,4 +123,4 @@ def test_definitions_of_one_content_are_equal() -> None:
     """What depends on a terminal alone is cached by its definition."""
     assert len({JsonString(1, 2), JsonString(1, 2), JsonString(1, 3)}) == 2
     assert TextUntil(STOPS, "\n").without(frozenset({0})) == TextUntil(STOPS, "\n", refused=frozenset({0}))
-    assert TextUntil(STOPS, minimum=1, maximum=3).unbounded() == TextUntil(STOPS)
+    assert TextUntil(STOPS, minimum=1, maximum=3).basis() == TextUntil(STOPS)

@@ -1,24 +1,23 @@
 """Random walks over the tokens that masks allow."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 
+from larksong.engine.events import Content, Text
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
+from tests.support.calls import joined
 from tests.support.masks import allowed
 from tests.support.vocabularies import text_of
 
-# What ends things in the formats: a walk that has to come to an end goes towards these.
-CLOSERS = (
-    b'"',
-    b"}",
-    b"]",
-    b"}\n</tool_call>",
+# What leads on in the formats: a walk that has to come to an end writes these where they are not data.
+MARKUP = (
     b"</tool_call>",
     b"\n</parameter>\n</function>\n</tool_call>",
     b"\n</parameter>\n<parameter=",
+    b"</function>\n</tool_call>",
+    b"<tool_call>",
 )
-_SEEN = 48  # tokens looked at a step, to keep walks over large vocabularies quick
 
 
 class Walker:
@@ -26,8 +25,9 @@ class Walker:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        pieces = {closer[i:j] for closer in CLOSERS for i in range(len(closer)) for j in range(i + 1, len(closer) + 1)}
-        self._closing = {i for i, token in enumerate(vocabulary.tokens) if token in pieces}
+        self._ids = {token[0]: i for i, token in enumerate(vocabulary.tokens) if len(token) == 1}
+        pieces = {m[i:j] for m in (*MARKUP, b'"}}]') for i in range(len(m)) for j in range(i + 1, len(m) + 1)}
+        self._markup = {i for i, token in enumerate(vocabulary.tokens) if token in pieces}
         self._markers = set(vocabulary.special.values()) - vocabulary.eos_ids
 
     def walk(
@@ -36,7 +36,7 @@ class Walker:
         rng: Random,
         *,
         wander: int,
-        limit: int = 400,
+        limit: int = 600,
         visit: Callable[[Matcher, set[int]], None] = lambda matcher, choices: None,
     ) -> list[int]:
         """Advance `matcher` until it is finished, or `limit` tokens long; returns the tokens.
@@ -44,44 +44,52 @@ class Walker:
         The first `wander` tokens are any that are allowed. `visit` sees each mask as a set, before the step.
         """
         taken: list[int] = []
+        planned: list[int] = []
         while not matcher.finished and len(taken) < limit:
             choices = allowed(matcher.mask())
             assert choices, "an empty mask"
             visit(matcher, choices)
-            if len(taken) < wander:
-                token = self._any(choices, rng)
-            else:
-                token = self._towards_the_end(choices, taken, rng)
+            if not planned:
+                planned = self._plan(matcher, choices, rng) if len(taken) >= wander else []
+            token = planned.pop(0) if planned else self._any(choices, rng)
+            assert token in choices
             matcher.advance(token)
             assert matcher.fault is None, (matcher.fault, text_of(self.vocabulary, [*taken, token]))
             taken.append(token)
         return taken
 
     def _any(self, choices: set[int], rng: Random) -> int:
-        # Markers and ends would drown among the text tokens.
-        rare = sorted(choices & (self._markers | self.vocabulary.eos_ids))
-        if rare and rng.random() < 0.2:
-            return rng.choice(rare)
-        closing = sorted(choices & self._closing)
-        return rng.choice(closing if closing and rng.random() < 0.3 else sorted(choices))
+        # Markers, ends and markup would drown among the text tokens.
+        for rare, share in ((self._markers | self.vocabulary.eos_ids, 0.2), (self._markup, 0.4)):
+            if rng.random() < share and (found := sorted(choices & rare)):
+                return rng.choice(found)
+        return rng.choice(sorted(choices))
 
-    def _towards_the_end(self, choices: set[int], taken: Sequence[int], rng: Random) -> int:
-        ends = choices & self.vocabulary.eos_ids
-        if ends:
-            return min(ends)
-        tail = text_of(self.vocabulary, taken[-40:])
-        candidates = list(choices & (self._closing | self._markers))
-        others = list(choices - self._closing)
-        candidates += rng.sample(others, min(_SEEN, len(others)))
-        return max(candidates, key=lambda token: (self._progress(tail, token), rng.random()))
+    def _plan(self, matcher: Matcher, choices: set[int], rng: Random) -> list[int]:
+        """Tokens that lead towards the end; none if any token does as well as another."""
+        if ends := choices & self.vocabulary.eos_ids:
+            return [min(ends)]
+        if markers := sorted(choices & self._markers):
+            return [markers[0]]
+        for markup in MARKUP:
+            tokens = [self._ids[byte] for byte in markup]
+            if self._leads_on(matcher, tokens, markup):
+                return tokens
+        # In a string everything is allowed, its end too; elsewhere the brackets come first.
+        in_string = self._ids[ord("a")] in choices and self._ids[ord("}")] in choices
+        for byte in b'"' if in_string else b'}]"':
+            if self._leads_on(matcher, [self._ids[byte]], bytes([byte])):
+                return [self._ids[byte]]
+        return []
 
-    def _progress(self, tail: bytes, token: int) -> int:
-        """How many bytes of a closer have been written after `token`; a whole one counts double."""
-        text = tail + text_of(self.vocabulary, [token])
-        best = 0
-        for closer in CLOSERS:
-            for size in range(min(len(closer), len(text)), best, -1):
-                if text.endswith(closer[:size]):
-                    best = max(best, 2 * size if size == len(closer) else size)
-                    break
-        return best
+    @staticmethod
+    def _leads_on(matcher: Matcher, tokens: list[int], text: bytes) -> bool:
+        """Whether `text` may come and is not data."""
+        at = matcher.fork()
+        events = []
+        for token in tokens:
+            if not at.allows(token):
+                return False
+            events += at.advance(token)
+        pieces = [event for event in joined(events) if isinstance(event, Text | Content)]
+        return not any(piece.data.endswith(text) for piece in pieces)
