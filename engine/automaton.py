@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.attributes import Member, Value
+from larksong.engine.band import Band
 from larksong.engine.events import (
     CallClose,
     Content,
@@ -111,6 +113,11 @@ class Automaton:
         beginning = self._fresh(Stack(None, scope, scope.tables.start, None))
         self.start = self._configuration([thread for thread, _ in beginning])
         self.start_events: Events = _common([events for _, events in beginning])
+
+    @cached_property
+    def band(self) -> Band:
+        """What finishing within a budget needs to know; made for the first sequence that asks."""
+        return Band(self)
 
     def size(self) -> int:
         """Roughly how many bytes the automaton takes by now."""
@@ -262,10 +269,12 @@ class Automaton:
     def _fresh(self, stack: Stack) -> tuple[tuple[Thread, Events], ...]:
         """The threads that begin on a stack, with what their beginning already tells."""
         if stack.following is None:
-            stack.following = tuple(
+            begun = [
                 (where.thread(bound, bound.lexeme.start), _opening(bound))
                 for bound, where in self._live(stack).terminals
-            )
+            ]
+            # Readings as JSON come first: where two readings meet again, the typed one is kept.
+            stack.following = tuple(sorted(begun, key=lambda entry: entry[0].is_text))
         return stack.following
 
     def _configuration(self, threads: Sequence[Thread]) -> Configuration:
@@ -385,6 +394,8 @@ class Automaton:
         if not readings:
             return None
         target = self._configuration(tuple(readings))
+        if before.parameter is not None or target.parameter is not None:
+            readings = _name_parameters(before, target, readings)
         if len(readings) == 1 and not before.ambiguous:
             ((_, events),) = readings.values()
             return Edge(target, coalesce(events))
@@ -483,8 +494,29 @@ class Automaton:
 _NOTHING = Live((), end=False)
 
 
+def _name_parameters(
+    before: Configuration, target: Configuration, readings: dict[Thread, tuple[bool, Events]]
+) -> dict[Thread, tuple[bool, Events]]:
+    """Tell a parameter's name in the token that decides it, and not again where it is complete."""
+    named, naming = before.parameter, target.parameter
+    goes_on = named is not None and naming is not None and named.stack is naming.stack
+    renamed: dict[Thread, tuple[bool, Events]] = {}
+    for thread, (was_text, events) in readings.items():
+        if named is not None:
+            told = next(
+                (i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events)
+            )
+            events = events[:told] + events[told + 1 :]
+        if naming is not None and not goes_on:
+            events += _completion(naming.bound.terminal, naming.bound.label)
+        renamed[thread] = (was_text, events)
+    return renamed
+
+
 def _opening(bound: Bound) -> Events:
-    """A function's name can be certain before its first byte: when there is no other."""
+    """What is certain before a terminal's first byte: a name where there is no other, the type of a value."""
+    if bound.terminal.role is Role.TEXT:
+        return (Text(b""),)
     if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique[bound.lexeme.start] is not None:
         return (FunctionOpen(str(bound.unique[bound.lexeme.start])),)
     return ()

@@ -78,7 +78,8 @@ class Words:
                 unique[state] = label if unique[state] is _NOTHING else None
             self.labels[state] = label
         self.unique = [unique[root]] * root + unique[root:]
-        self.prefix_free = not any(self.edges[state] for state in self.labels)
+        # An empty word would be complete before it is read.
+        self.prefix_free = self.start not in self.labels and not any(self.edges[s] for s in self.labels)
 
     def row(self, state: int) -> Row:
         row = self._rows.get(state)

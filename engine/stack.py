@@ -50,6 +50,11 @@ class Scope:
             if name in symbols.number
         }
         self.actions = [grammar.actions.get(rule.origin) for rule in grammar.rules]
+        texts = [number for number, terminal in self.terminals.items() if terminal.role is Role.TEXT]
+        self.after_text = {
+            state.actions[text] for state in self.tables.states for text in texts if text in state.actions
+        }
+        """the states in which a raw string has just been read"""
         self.bound: dict[tuple[int, object], tuple[Bound, ...]] = {}
 
 
@@ -134,7 +139,8 @@ class Thread:
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
-        self.is_text = bound.terminal.role is Role.TEXT
+        # A raw string is one reading of a value up to where its close marker is read too.
+        self.is_text = bound.terminal.role is Role.TEXT or stack.state in stack.scope.after_text
 
 
 class Branch(NamedTuple):
@@ -156,7 +162,7 @@ class Edge(NamedTuple):
 class Configuration:
     """A set of threads: a state of the token automaton, with its mask and edges as far as they are known."""
 
-    __slots__ = ("ambiguous", "edges", "end", "mask", "plan", "threads")
+    __slots__ = ("ambiguous", "edges", "end", "mask", "parameter", "plan", "threads")
 
     def __init__(self, threads: tuple[Thread, ...], end: bool) -> None:
         self.threads = threads
@@ -164,6 +170,11 @@ class Configuration:
         """an end-of-sequence token was accepted"""
         self.ambiguous = len({thread.is_text for thread in threads}) > 1
         """whether the value that is being read could still be a raw string or JSON"""
+        (only,) = threads if len(threads) == 1 else (None,)
+        self.parameter = (
+            only if only is not None and only.bound.terminal.role is Role.PARAMETER_OPEN else None
+        )
+        """the parameter's name that is being read, when no other is possible any more"""
         self.edges: dict[int, Edge | None] = {}
         self.mask: NDArray[np.int32] | None = None
         self.plan: Plan | None = None

@@ -182,6 +182,8 @@ class SchemaReader:
         members = {
             name: self.read(sub, f"{pointer}/properties/{_escape(name)}") for name, sub in properties.items()
         }
+        for name in (*members, *required):
+            self._check_text(name, f"{pointer}/{'properties' if name in members else 'required'}")
         for name in required:
             if name not in members:
                 if additional is None and "additionalProperties" in schema:
@@ -222,8 +224,10 @@ class SchemaReader:
         texts = dict.fromkeys(json_text(value) for value in values if check.is_valid(value))
         if schema.get("nullable"):
             texts["null"] = None
+        keyword = "enum" if "enum" in schema else "const"
+        for text in texts:
+            self._check_text(text, f"{pointer}/{keyword}")
         if not texts:
-            keyword = "enum" if "enum" in schema else "const"
             self._invalid(f"{pointer}/{keyword}", keyword, "no value of it fits the rest of the schema")
         return EnumType(tuple(texts))
 
@@ -243,6 +247,12 @@ class SchemaReader:
             if not options:
                 self._invalid(f"{pointer}/anyOf", "anyOf", "no branch fits the type beside it")
         return union(options)
+
+    def _check_text(self, text: str, pointer: str) -> None:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self._invalid(pointer, pointer.rpartition("/")[2], f"{text!r} holds half a character")
 
     def _invalid(self, pointer: str, keyword: str | None, message: str) -> NoReturn:
         raise InvalidSchema(

@@ -154,8 +154,12 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
                 Role.PARAMETER_OPEN,
                 Key(),
             )
-            name = builder.terminal(names)
-            alternatives += [("PARAMETER", name, value, "PARAMETER_CLOSE") for value in values]
+            name, value = builder.terminal(names), values[0]
+            if len(values) > 1:
+                # A rule of their own, so that the readings of a value meet again where it is closed.
+                value = builder.names.rule(f"{tool.name}_{value}_value")
+                builder.rule(value, *((reading,) for reading in values))
+            alternatives.append(("PARAMETER", name, value, "PARAMETER_CLOSE"))
         builder.rule(start, (every, "FUNCTION_CLOSE"))
         if alternatives:
             builder.rule(every, (), (every, each), action=CollectMembers(seen))

@@ -160,9 +160,24 @@ def test_a_label_is_certain_where_all_words_ahead_have_it(given_words: list[byte
 
 @given(words)
 @examples(200)
-def test_words_are_prefix_free_if_none_begins_another(given_words: list[bytes]) -> None:
+def test_words_are_prefix_free_if_none_begins_another_or_is_empty(given_words: list[bytes]) -> None:
     begins_another = any(a != b and b.startswith(a) for a in given_words for b in given_words)
-    assert Words((word, None) for word in given_words).prefix_free != begins_another
+    assert Words((word, None) for word in given_words).prefix_free == (
+        not begins_another and b"" not in given_words
+    )
+
+
+@given(words)
+@examples(100)
+def test_words_may_have_several_spellings_of_what_stands_before_them(given_words: list[bytes]) -> None:
+    dfa = Words(((word, word[:1]) for word in given_words), (b"\n<x=", b"<x="))
+    for prefix in (b"\n<x=", b"<x="):
+        for word in given_words:
+            assert matches(dfa, prefix + word)
+            assert dfa.labels[reach(dfa, prefix + word)] == word[:1]
+        first = {word[:1] for word in given_words}
+        assert dfa.unique[dfa.start] == (first.pop() if len(first) == 1 else None)
+    assert not any(matches(dfa, prefix + word) for prefix in (b"", b"\n", b"x=") for word in given_words)
 
 
 def test_quotes_go_around_an_automaton() -> None:

@@ -35,7 +35,7 @@ from tests.support.masks import allowed
 from tests.support.readers import check_raw, read_turn, readings, same
 from tests.support.schemas import conforms, instances, load_members, meaning, parameters
 from tests.support.turns import CALLS, PING, SEARCH, TOOLS, WEATHER, WRITE_FILE
-from tests.support.vocabularies import cut_with_markers, text_of, vocabulary
+from tests.support.vocabularies import cut, cut_with_markers, text_of, vocabulary
 from tests.support.walks import Walker
 
 FORMATS = pytest.mark.parametrize("name", format_names())
@@ -71,6 +71,7 @@ def feed(matcher: Matcher, text: str) -> list[ParseEvent]:
 
 
 def matcher_vocabulary(matcher: Matcher) -> Vocabulary:
+    """The vocabulary that the matcher was made for."""
     return matcher._automaton.vocabulary
 
 
@@ -140,8 +141,8 @@ policies = st.builds(
 
 @FORMATS
 @BOTH
-@given(st.lists(parameters(), min_size=1, max_size=3), policies, st.integers(0, 2**32), st.integers(0, 60))
-@examples(40)
+@given(st.lists(parameters(), min_size=1, max_size=3), policies, st.integers(0, 2**32), st.integers(0, 50))
+@examples(25)
 def test_every_walk_over_allowed_tokens_ends_in_valid_calls(
     name: str, of: Vocabulary, schemas: list[dict[str, Any]], policy: CallPolicy, seed: int, wander: int
 ) -> None:
@@ -149,10 +150,9 @@ def test_every_walk_over_allowed_tokens_ends_in_valid_calls(
     matcher = start(name, of, tools, policy)
     taken = Walker(of).walk(matcher.fork(), Random(seed), wander=wander)
     events = read(matcher, taken)
-    event(f"finished: {matcher.finished}")
-    if matcher.finished:
-        told = check_turn(name, tools, policy, of, taken, events)
-        event(f"calls: {len(told.calls)}")
+    assert matcher.finished, text_of(of, taken)
+    told = check_turn(name, tools, policy, of, taken, events)
+    event(f"calls: {len(told.calls)}")
 
 
 @FORMATS
@@ -378,10 +378,6 @@ def test_almost_a_marker_is_content() -> None:
 # -- raw values of qwen3_coder
 
 
-def value_turn(tool: Tool, text: str, of: Vocabulary = LETTERS) -> list[ParseEvent]:
-    return feed(start("qwen3_coder", of, [tool], CallPolicy(required=True)), text)
-
-
 RAW_VALUES = [
     "", " ", "\n", "\n\n", "a\n", "\na", "  indented\n    more\n", "a\r\nb", "\t", "</parameter>",
     "</parameter>\n", "x\n</parameter>", "\n</parameter>\n", "a\n</parameter>\nb", "</function>", "<parameter=path>",
@@ -395,19 +391,26 @@ RAW_VALUES = [
 def test_a_string_is_every_byte_between_the_framing_line_breaks(value: str, of: Vocabulary) -> None:
     for order in (("path", "content"), ("content", "path")):
         arguments = {key: value if key == "content" else "p" for key in order}
-        text = wire_format("qwen3_coder").render_call("write_file", arguments)
-        (call,) = turn(value_turn(WRITE_FILE, text, of)).calls
+        place = "\0"  # the value goes in by its letters, whatever markers they spell
+        text = wire_format("qwen3_coder").render_call("write_file", {**arguments, "content": place}).encode()
+        before, _, after = text.partition(place.encode())
+        matcher = start("qwen3_coder", of, [WRITE_FILE], CallPolicy(required=True))
+        tokens = cut_with_markers(of, before) + cut(of, value.encode()) + cut_with_markers(of, after)
+        (call,) = turn(read(matcher, tokens)).calls
         assert call.arguments == arguments
 
 
-@given(st.text(st.sampled_from(["\n", "</parameter>", "<parameter", "=", "</function>", "a", " "]), max_size=8))
-@examples(200)
+parts = st.sampled_from(["\n", "</parameter>", "<parameter", "=", "</function>", "a", " "])
+
+
+@given(st.lists(parts, max_size=8).map("".join))
+@examples(150)
 def test_a_string_ends_at_its_close_marker_before_a_legal_next_piece(value: str) -> None:
     """Anything that holds no such end comes through; `=` alone cannot follow `<parameter` after the marker."""
     if "\n</parameter>\n<parameter=" in "\n" + value or "\n</parameter>\n</function>" in "\n" + value:
         return
     text = wire_format("qwen3_coder").render_call("write_file", {"path": value, "content": value})
-    (call,) = turn(value_turn(WRITE_FILE, text)).calls
+    (call,) = turn(feed(start("qwen3_coder", tools=[WRITE_FILE]), text)).calls
     assert call.arguments == {"path": value, "content": value}
 
 

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from random import Random
+from types import UnionType
 
-from larksong.engine.events import Content, Text
+from larksong.engine.events import Content, Json, Text
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from tests.support.calls import joined
 from tests.support.masks import allowed
-from tests.support.vocabularies import text_of
+from tests.support.vocabularies import cut, text_of
 
 # What leads on in the formats: a walk that has to come to an end writes these where they are not data.
 MARKUP = (
@@ -28,6 +29,7 @@ class Walker:
         self._ids = {token[0]: i for i, token in enumerate(vocabulary.tokens) if len(token) == 1}
         pieces = {m[i:j] for m in (*MARKUP, b'"}}]') for i in range(len(m)) for j in range(i + 1, len(m) + 1)}
         self._markup = {i for i, token in enumerate(vocabulary.tokens) if token in pieces}
+        self._spelled = [(markup, cut(vocabulary, markup)) for markup in MARKUP]
         self._markers = set(vocabulary.special.values()) - vocabulary.eos_ids
 
     def walk(
@@ -71,25 +73,23 @@ class Walker:
             return [min(ends)]
         if markers := sorted(choices & self._markers):
             return [markers[0]]
-        for markup in MARKUP:
-            tokens = [self._ids[byte] for byte in markup]
-            if self._leads_on(matcher, tokens, markup):
-                return tokens
+        for markup, tokens in self._spelled:
+            if self._leads_on(matcher, tokens, markup, Text | Content | Json):
+                return tokens.copy()
         # In a string everything is allowed, its end too; elsewhere the brackets come first.
         in_string = self._ids[ord("a")] in choices and self._ids[ord("}")] in choices
         for byte in b'"' if in_string else b'}]"':
-            if self._leads_on(matcher, [self._ids[byte]], bytes([byte])):
+            if self._leads_on(matcher, [self._ids[byte]], bytes([byte]), Text | Content):
                 return [self._ids[byte]]
         return []
 
     @staticmethod
-    def _leads_on(matcher: Matcher, tokens: list[int], text: bytes) -> bool:
-        """Whether `text` may come and is not data."""
+    def _leads_on(matcher: Matcher, tokens: list[int], text: bytes, data: UnionType) -> bool:
+        """Whether `text` may come and is not `data`."""
         at = matcher.fork()
         events = []
         for token in tokens:
             if not at.allows(token):
                 return False
             events += at.advance(token)
-        pieces = [event for event in joined(events) if isinstance(event, Text | Content)]
-        return not any(piece.data.endswith(text) for piece in pieces)
+        return not any(isinstance(event, data) and event.data.endswith(text) for event in joined(events))
