@@ -293,7 +293,17 @@ class Automaton:
             return configuration.edges[token]
         except KeyError:
             self._edges += 1
-            return configuration.edges.setdefault(token, self._edge(configuration, token))
+            edge = self._edge(configuration, token)
+            for event in edge.events if edge is not None else ():
+                if isinstance(event, FunctionOpen):
+                    self._prepare(event.name)
+            return configuration.edges.setdefault(token, edge)
+
+    def _prepare(self, function: str) -> None:
+        """Make a function's grammar as soon as its name is certain: no mask has to wait for it then."""
+        for terminal in self.grammar.terminals.values():
+            if isinstance(terminal.definition, Sub):
+                self._scope(terminal.definition.choose(function))
 
     def _edge(self, configuration: Configuration, token: int) -> Edge | None:
         tokens = self.vocabulary.tokens
@@ -425,7 +435,7 @@ class Automaton:
             if not configuration.end:
                 pieces: list[Piece] = []
                 self._fill(configuration.threads, self._trie.root, pieces)
-                if any(pieces):
+                if pieces:
                     mask = self._union(pieces)
                 else:
                     log.error("dead end in the grammar %r: the sequence ends", self.grammar.title)
@@ -439,7 +449,9 @@ class Automaton:
         if mask is None:
             words = union(key, self._trie.words)
             words.flags.writeable = False
-            mask = self._masks.setdefault(words.tobytes(), words.view(np.int32))
+            few = not any(piece.words is not None for piece in key)
+            content = frozenset([token for piece in key for token in piece.ids]) if few else words.tobytes()
+            mask = self._masks.setdefault(content, words.view(np.int32))
             self._masks[key] = mask
         return mask
 
@@ -453,7 +465,8 @@ class Automaton:
                     pieces.append(lexeme.special_piece)
                 continue
             walk = lexeme.walk(thread.state, position)
-            pieces.append(walk.inside)
+            if walk.inside.some:
+                pieces.append(walk.inside)
             for outcome, crossed in walk.crossings:
                 pieces += self._after(thread, outcome, crossed)
             if at_root and not lexeme.narrow and lexeme.accepts(thread.state):
@@ -474,7 +487,7 @@ class Automaton:
     def _after(self, thread: Thread, outcome: Value, position: Position) -> list[Piece]:
         """What may follow the terminal of `thread`, which is complete at `position`."""
         if not len(position.nodes):
-            return [position.piece]
+            return [position.piece] if position.piece.some else []
         bound = thread.bound
         text = bound.lexeme.text
         label = bound.label if bound.label is not None or text is not None else outcome
@@ -487,7 +500,7 @@ class Automaton:
         if known is None:
             known = [position.piece]
             self._fill([begun for begun, _ in self._fresh(stack)], position, known)
-            known = stack.fills.setdefault(position, [piece for piece in known if piece])
+            known = stack.fills.setdefault(position, [piece for piece in known if piece.some])
         return known
 
 

@@ -10,7 +10,7 @@ inside a token merge into one position, so what may follow is explored once for 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -173,11 +173,16 @@ class Position:
 class Piece:
     """A set of token ids: a list where it is small, packed words where it is large."""
 
-    __slots__ = ("ids", "words")
+    __slots__ = ("ids", "some", "words")
     _SMALL = 400
 
     def __init__(self, ids: list[int], words: NDArray[np.uint32] | None) -> None:
         self.ids, self.words = ids, words
+        self.some = bool(ids) or words is not None
+        """whether the set has any token"""
+
+    def __bool__(self) -> bool:
+        return self.some
 
     @classmethod
     def of(cls, ids: NDArray[np.int64], words: int) -> Piece:
@@ -187,20 +192,27 @@ class Piece:
         bits[ids] = 1
         return cls([], np.packbits(bits, bitorder="little").view(np.uint32))
 
-    def __bool__(self) -> bool:
-        return bool(self.ids) or self.words is not None
-
 
 def union(pieces: Collection[Piece], words: int) -> NDArray[np.uint32]:
     """Packed union of pieces: a new array of `words` uint32."""
     dense = [piece.words for piece in pieces if piece.words is not None]
-    out = dense[0].copy() if dense else np.zeros(words, np.uint32)
+    ids = [i for piece in pieces for i in piece.ids]
+    if not dense:
+        return packed(ids, words)
+    out = dense[0].copy()
     for more in dense[1:]:
         np.bitwise_or(out, more, out=out)
-    ids = [i for piece in pieces for i in piece.ids]
     if ids:
         set_bits(out, ids)
     return out
+
+
+def packed(ids: Iterable[int], words: int) -> NDArray[np.uint32]:
+    """A new array of `words` uint32 with the bits of `ids`."""
+    buffer = bytearray(4 * words)
+    for i in ids:
+        buffer[i >> 3] |= 1 << (i & 7)
+    return np.frombuffer(buffer, "<u4")
 
 
 def set_bits(words: NDArray[np.uint32], ids: list[int]) -> None:

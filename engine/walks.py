@@ -64,9 +64,10 @@ def of_words(words: Words, state: int, position: Position) -> Walk:
             child = at.child(byte)
             if child is None:
                 continue
-            if following in words.labels:
+            if following in words.labels and len(child.nodes):
                 crossings.append((words.labels[following], child))
                 continue
+            # Where no token goes on, nothing depends on what follows.
             inside.append(child.piece)
             if len(child.nodes):
                 todo.append((following, child))

@@ -9,7 +9,7 @@ from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from tests.support.calls import joined
 from tests.support.masks import allowed
-from tests.support.vocabularies import cut, text_of
+from tests.support.vocabularies import cut_with_markers, text_of
 
 # What leads on in the formats: a walk that has to come to an end writes these where they are not data.
 MARKUP = (
@@ -29,7 +29,7 @@ class Walker:
         self._ids = {token[0]: i for i, token in enumerate(vocabulary.tokens) if len(token) == 1}
         pieces = {m[i:j] for m in (*MARKUP, b'"}}]') for i in range(len(m)) for j in range(i + 1, len(m) + 1)}
         self._markup = {i for i, token in enumerate(vocabulary.tokens) if token in pieces}
-        self._spelled = [(markup, cut(vocabulary, markup)) for markup in MARKUP]
+        self._spelled = [(markup, cut_with_markers(vocabulary, markup)) for markup in MARKUP]
         self._markers = set(vocabulary.special.values()) - vocabulary.eos_ids
 
     def walk(
