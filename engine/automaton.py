@@ -30,7 +30,7 @@ from larksong.engine.events import (
     coalesce,
 )
 from larksong.engine.grammar import Grammar
-from larksong.engine.lexeme import Lexeme
+from larksong.engine.lexeme import Lexeme, Meter
 from larksong.engine.stack import Bound, Branch, Configuration, Edge, Live, Return, Scope, Stack, Thread
 from larksong.engine.tables import END, Production
 from larksong.engine.terminals import (
@@ -50,7 +50,6 @@ from larksong.engine.vocabulary import Vocabulary
 log = logging.getLogger(__name__)
 
 # Measured with tracemalloc on coding tools, rounded up: what one entry of each kind takes with all it holds.
-_ENTRY_BYTES = 500
 _CONFIGURATION_BYTES = 3000
 _EDGE_BYTES = 300
 
@@ -60,10 +59,11 @@ class Lexemes:
 
     def __init__(self, trie: Trie) -> None:
         self.trie = trie
+        self.meter = Meter()
         self.shared = {
-            "text": Lexeme(TextUntil(), trie),
-            "string": Lexeme(JsonString(), trie),
-            "key": Lexeme(JsonKey(()), trie),
+            "text": Lexeme(TextUntil(), trie, self.meter),
+            "string": Lexeme(JsonString(), trie, self.meter),
+            "key": Lexeme(JsonKey(()), trie, self.meter),
         }
         """what every request reads, by the name under which it is kept on disk"""
         self._known = self._core()
@@ -76,19 +76,16 @@ class Lexemes:
         lexeme = self._known.get(definition)
         if lexeme is None:
             basis = definition.basis() if isinstance(definition, JsonString | JsonKey | TextUntil) else None
-            made = Lexeme(definition, self.trie, self.get(basis) if basis is not None else None)
+            made = Lexeme(definition, self.trie, self.meter, self.get(basis) if basis is not None else None)
             lexeme = self._known.setdefault(definition, made)
         return lexeme
-
-    def size(self) -> int:
-        """Roughly how many bytes the lexemes take beyond what every request needs."""
-        return sum(_ENTRY_BYTES * (1 + len(lexeme)) for lexeme in list(self._known.values()))
 
     def forget(self) -> None:
         """Begin anew with what every request needs; grammars in use keep the lexemes that they have."""
         for lexeme in self.shared.values():
             lexeme.forget()
         self._known = self._core()
+        self.meter.bytes = 0
 
 
 class Automaton:
@@ -105,6 +102,7 @@ class Automaton:
         self._scopes: dict[Grammar, Scope] = {}
         self._configurations: dict[tuple[Thread, ...], Configuration] = {}
         self._masks: dict[object, NDArray[np.int32]] = {}
+        self._distinct_masks = 0
         self._edges = 0
         ends = [i for i in vocabulary.eos_ids if i < vocabulary.width]
         self.end_mask = self._union([Piece(ends, None)])
@@ -121,7 +119,7 @@ class Automaton:
 
     def size(self) -> int:
         """Roughly how many bytes the automaton takes by now."""
-        masks = len(self._masks) * self._trie.words * 4
+        masks = self._distinct_masks * self._trie.words * 4
         return len(self._configurations) * _CONFIGURATION_BYTES + self._edges * _EDGE_BYTES + masks
 
     def _scope(self, grammar: Grammar) -> Scope:
@@ -451,6 +449,7 @@ class Automaton:
             words.flags.writeable = False
             few = not any(piece.words is not None for piece in key)
             content = frozenset([token for piece in key for token in piece.ids]) if few else words.tobytes()
+            self._distinct_masks += content not in self._masks
             mask = self._masks.setdefault(content, words.view(np.int32))
             self._masks[key] = mask
         return mask

@@ -70,9 +70,10 @@ class Engine:
         """The token automaton of a grammar: the same one as long as it is kept."""
         with self._lock:
             found = self._automata.pop(id(grammar), None)
-            if found is None:
+            if found is None or found.size() > self._cache_bytes // 2:
+                # An automaton grows with what is written; one that has grown too large is begun anew.
                 found = Automaton(grammar, self.vocabulary, self._lexemes)
-                self._make_room()
+            self._make_room()
             self._automata[id(grammar)] = found
         return found
 
@@ -81,7 +82,7 @@ class Engine:
         while self._automata and total > self._cache_bytes:
             _, oldest = self._automata.popitem(last=False)
             total -= oldest.size()
-        if self._lexemes.size() > self._cache_bytes // 4:
+        if self._lexemes.meter.bytes > self._cache_bytes // 2:
             self._lexemes.forget()
 
     def matcher(self, grammar: Grammar) -> Matcher:

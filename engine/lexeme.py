@@ -13,14 +13,27 @@ from larksong.engine.trie import Piece, Position, Trie
 from larksong.engine.walks import Profile, Walk
 
 
+class Meter:
+    """Counts roughly how many bytes are kept."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
+# Measured with tracemalloc, rounded up: an entry of a cache with its key.
+_ENTRY_BYTES = 400
+
+
 class Lexeme:
     """The lazy DFA of a definition, with its walks over one vocabulary's trie.
 
     `basis`: the lexeme from whose walks this one's are made: plain text of text with stops, any string of
-    strings other than some, the unbounded one of a bounded one.
+    strings other than some, the unbounded one of a bounded one. `meter` counts what is kept.
     """
 
-    def __init__(self, definition: Readable, trie: Trie, basis: Lexeme | None = None) -> None:
+    def __init__(self, definition: Readable, trie: Trie, meter: Meter, basis: Lexeme | None = None) -> None:
+        self._meter = meter
+        meter.bytes += 5 * _ENTRY_BYTES
         self.definition = definition
         self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
         self.special_piece = Piece(sorted(self.special), None)
@@ -98,6 +111,7 @@ class Lexeme:
                     break
             else:
                 found = (following, self.released(state, data, following))
+            self._meter.bytes += _ENTRY_BYTES
             return self._inside.setdefault(key, found)
 
     # -- walks
@@ -108,7 +122,11 @@ class Lexeme:
         walk = self._walks.get(key)
         if walk is None:
             walk = self._walks.setdefault(key, self._walk(state, position))
+            self._meter.bytes += _ENTRY_BYTES + self._dense_bytes(walk.inside)
         return walk
+
+    def _dense_bytes(self, piece: Piece) -> int:
+        return 0 if piece.words is None else 4 * self._trie.words
 
     def _walk(self, state: int, position: Position) -> Walk:
         dfa, basis, trie = self.dfa, self._basis, self._trie
@@ -144,6 +162,9 @@ class Lexeme:
         profile = self._profiles.get(key)
         if profile is None:
             profile = self._profiles.setdefault(key, self._profile(dfa, state, position))
+            self._meter.bytes += sum(
+                _ENTRY_BYTES + self._dense_bytes(piece) for _, _, piece in profile.inside
+            )
         return profile
 
     def _profile(self, dfa: Counted, state: int, position: Position) -> Profile:
@@ -178,7 +199,3 @@ class Lexeme:
         self._walks = {(state, at): walk for (state, at), walk in self._walks.items() if at is root}
         self._profiles.clear()
         self._inside.clear()
-
-    def __len__(self) -> int:
-        """How many entries are kept."""
-        return len(self._walks) + len(self._inside)
