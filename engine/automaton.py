@@ -101,7 +101,8 @@ class Automaton:
         self._trie = lexemes.trie
         self._scopes: dict[Grammar, Scope] = {}
         self._configurations: dict[tuple[Thread, ...], Configuration] = {}
-        self._masks: dict[object, NDArray[np.int32]] = {}
+        self._masks: dict[frozenset[Piece], NDArray[np.int32]] = {}
+        self._alike: dict[bytes | frozenset[int], list[NDArray[np.int32]]] = {}
         self._distinct_masks = 0
         self._edges = 0
         ends = [i for i in vocabulary.eos_ids if i < vocabulary.width]
@@ -147,10 +148,15 @@ class Automaton:
                 stack = self._reduce(stack, action)
                 continue
             predicate = stack.scope.terminals[terminal].predicate
-            if predicate is None:
-                return stack.push(action, label)
-            value = predicate(stack.value, stack.parent.value if stack.parent else None, label)
-            return None if value is None else stack.push(action, value)
+            value = label
+            if predicate is not None:
+                value = predicate(stack.value, stack.parent.value if stack.parent else None, label)
+                if value is None:
+                    return None
+            stack = stack.push(action, value)
+            while stack.state.only is not None:
+                stack = self._reduce(stack, stack.state.only)
+            return stack
 
     @staticmethod
     def _reduce(stack: Stack, production: Production) -> Stack:
@@ -445,13 +451,18 @@ class Automaton:
         key = frozenset(pieces)
         mask = self._masks.get(key)
         if mask is None:
-            words = union(key, self._trie.words)
+            words = union(key, self._trie.words).view(np.int32)
             words.flags.writeable = False
-            few = not any(piece.words is not None for piece in key)
-            content = frozenset([token for piece in key for token in piece.ids]) if few else words.tobytes()
-            self._distinct_masks += content not in self._masks
-            mask = self._masks.setdefault(content, words.view(np.int32))
-            self._masks[key] = mask
+            # Hashing all words takes longer than making them. Few tokens are hashed themselves; of many, a
+            # sample finds the masks to compare with.
+            few = all(piece.words is None for piece in key)
+            sample = frozenset(i for piece in key for i in piece.ids) if few else words[::8].tobytes()
+            alike = self._alike.setdefault(sample, [])
+            mask = next((known for known in alike if np.array_equal(known, words)), words)
+            if mask is words:
+                alike.append(words)
+                self._distinct_masks += 1
+            mask = self._masks.setdefault(key, mask)
         return mask
 
     def _fill(self, threads: Iterable[Thread], position: Position, pieces: list[Piece]) -> None:

@@ -22,6 +22,8 @@ from larksong.grammars.tools import CallPolicy, Tool
 
 _CACHED_TOOLS = 4096
 _CACHED_REQUESTS = 256
+# So many tools are made while the request is built, hidden by the prompt's prefill; of more, those called.
+_MADE_AT_ONCE = 16
 
 
 class WireFormat(ABC):
@@ -112,6 +114,9 @@ class WireFormat(ABC):
         functions = Choice(
             tuple((self.function_text(name), name) for name in by_name), self.function_prefixes
         )
+        if len(texts) <= _MADE_AT_ONCE:
+            for text in texts:
+                self._arguments(text)
         marker = self.marker(self.call_marker, vocabulary)
         separated = More()
         terminals = {
