@@ -31,8 +31,19 @@ from larksong.engine.events import (
 )
 from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme, Meter
-from larksong.engine.stack import Bound, Branch, Configuration, Edge, Live, Return, Scope, Stack, Thread
-from larksong.engine.tables import END, Production
+from larksong.engine.stack import (
+    Bound,
+    Branch,
+    Configuration,
+    Edge,
+    Fill,
+    Live,
+    Return,
+    Scope,
+    Stack,
+    Thread,
+)
+from larksong.engine.tables import END, Production, State
 from larksong.engine.terminals import (
     JsonKey,
     JsonString,
@@ -501,16 +512,56 @@ class Automaton:
         bound = thread.bound
         text = bound.lexeme.text
         label = bound.label if bound.label is not None or text is not None else outcome
+        scope = thread.stack.scope
+        following = thread.stack.state.actions.get(bound.number)
+        if isinstance(following, State) and scope.is_plain(following):
+            fill = self._plain_fill(scope, following, position)
+            if not fill.tails:
+                return fill.pieces
         stack = self._shift(thread.stack, bound.number, label)
         if text is not None and isinstance(outcome, int):
             stack = self._shift_all(stack, text.stops[outcome].terminals)
-        if stack is None:
-            return []
+        return self._fill_stack(stack, position) if stack is not None else []
+
+    def _fill_stack(self, stack: Stack, position: Position) -> list[Piece]:
+        """The tokens of `position` that can be read from `stack` on."""
         known = stack.fills.get(position)
         if known is None:
-            known = [position.piece]
-            self._fill([begun for begun, _ in self._fresh(stack)], position, known)
+            if stack.scope.is_plain(stack.state):
+                fill = self._plain_fill(stack.scope, stack.state, position)
+                known = list(fill.pieces)
+                for path, behind in fill.tails:
+                    reached: Stack | None = stack
+                    for number, label in path:
+                        reached = self._shift(reached, number, label) if reached is not None else None
+                    known += self._fill_stack(reached, behind) if reached is not None else []
+            else:
+                known = [position.piece]
+                self._fill([begun for begun, _ in self._fresh(stack)], position, known)
             known = stack.fills.setdefault(position, [piece for piece in known if piece.some])
+        return known
+
+    def _plain_fill(self, scope: Scope, state: State, position: Position) -> Fill:
+        """What `_fill_stack` finds for every stack in a plain state: after a name mostly all of it."""
+        known = scope.fills.get((state, position))
+        if known is None:
+            pieces = [position.piece]
+            tails: list[tuple[tuple[tuple[int, Value], ...], Position]] = []
+            for number, following in state.actions.items():
+                (bound,) = self._bind(scope, number, scope.terminals[number])
+                walk = bound.lexeme.walk(bound.lexeme.start, position)
+                pieces.append(walk.inside)
+                for outcome, crossed in walk.crossings:
+                    if not len(crossed.nodes):
+                        pieces.append(crossed.piece)
+                    elif isinstance(following, State) and scope.is_plain(following):
+                        further = self._plain_fill(scope, following, crossed)
+                        pieces += further.pieces
+                        tails += [(((number, outcome), *path), behind) for path, behind in further.tails]
+                    else:
+                        tails.append((((number, outcome),), crossed))
+            known = Fill([piece for piece in pieces if piece.some], tails)
+            scope.fills[state, position] = known
         return known
 
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from larksong.engine.attributes import Value
+from larksong.engine.attributes import RAW, Value
 from larksong.engine.events import Events
 from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
 from larksong.engine.tables import State, Symbols
-from larksong.engine.terminals import Role, Terminal
+from larksong.engine.terminals import Keys, Role, Sub, Terminal, TextUntil
 from larksong.engine.trie import Piece, Position
 
 if TYPE_CHECKING:
@@ -50,12 +50,38 @@ class Scope:
             if name in symbols.number
         }
         self.actions = [grammar.actions.get(rule.origin) for rule in grammar.rules]
-        texts = [number for number, terminal in self.terminals.items() if terminal.role is Role.TEXT]
-        self.after_text = {
-            state.actions[text] for state in self.tables.states for text in texts if text in state.actions
-        }
-        """the states in which a raw string has just been read"""
         self.bound: dict[tuple[int, object], tuple[Bound, ...]] = {}
+        self.fills: dict[tuple[State, Position], Fill] = {}
+        self._plain: dict[State, bool] = {}
+
+    def is_plain(self, state: State) -> bool:
+        """Whether what may follow in `state` asks nothing of the stack: all is shifted, none refused."""
+        known = self._plain.get(state)
+        if known is None:
+            known = self._plain[state] = bool(state.actions) and all(
+                isinstance(action, State) and self._is_plain_terminal(number)
+                for number, action in state.actions.items()
+            )
+        return known
+
+    def _is_plain_terminal(self, number: int) -> bool:
+        terminal = self.terminals.get(number)
+        if terminal is None or terminal.predicate is not None:
+            return False
+        definition = terminal.definition
+        return not isinstance(definition, Sub | Keys) and not (
+            isinstance(definition, TextUntil) and definition.stops
+        )
+
+
+class Fill(NamedTuple):
+    """The tokens of a position that can be read from a plain state, whatever the stack.
+
+    `tails`: terminals to shift, and the position behind them, where it does depend on the stack.
+    """
+
+    pieces: list[Piece]
+    tails: list[tuple[tuple[tuple[int, Value], ...], Position]]
 
 
 class Bound:
@@ -139,8 +165,8 @@ class Thread:
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
-        # A raw string is one reading of a value up to where its close marker is read too.
-        self.is_text = bound.terminal.role is Role.TEXT or stack.state in stack.scope.after_text
+        # A raw string is one reading of a value up to where its close marker has been read too.
+        self.is_text = bound.terminal.role is Role.TEXT or stack.value is RAW
 
 
 class Branch(NamedTuple):
