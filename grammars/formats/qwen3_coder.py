@@ -21,7 +21,17 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larksong.engine.attributes import Close, CollectMembers, Key, Member, Members, More, Pick
+from larksong.engine.attributes import (
+    Close,
+    CollectMembers,
+    Key,
+    Member,
+    Members,
+    More,
+    Pick,
+    Predicate,
+    Raw,
+)
 from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import Choice, Keys, Literal, Role, Terminal, TextUntil
 from larksong.engine.text import Stop
@@ -46,6 +56,7 @@ from larksong.grammars.wire_format import WireFormat
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 PARAMETER, PARAMETER_CLOSE = "<parameter=", "\n</parameter>\n"
 FUNCTION_CLOSE = "</function>"
+PYTHON_WORDS = {"true": "True", "false": "False", "null": "None"}
 
 # A raw value commits its end at the whole marker. Where the next piece may not come (no parameter is left, or
 # a required one is missing), it is refused as soon as its name stands there.
@@ -158,7 +169,7 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
             if len(values) > 1:
                 # A rule of their own, so that the readings of a value meet again where it is closed.
                 value = builder.names.rule(f"{tool.name}_{value}_value")
-                builder.rule(value, *((reading,) for reading in values))
+                builder.rule(value, *((reading,) for reading in values), action=Pick(0))
             alternatives.append(("PARAMETER", name, value, "PARAMETER_CLOSE"))
         builder.rule(start, (every, "FUNCTION_CLOSE"))
         if alternatives:
@@ -203,24 +214,26 @@ def _values(builder: RuleBuilder, type_: Type, name: str) -> list[str]:
     for option in type_.options if isinstance(type_, UnionType) else (type_,):
         match option:
             case AnyType():
-                symbols += [_text(builder, StringType()), builder.value(option, name)]
+                symbols += [_text(builder, StringType(), "RAW_VALUE", Raw()), builder.value(option, name)]
+            case StringType() if option is type_:
+                symbols.append(_text(builder, option, "VALUE", None))
             case StringType():
-                symbols.append(_text(builder, option))
+                symbols.append(_text(builder, option, "RAW_VALUE", Raw()))
             case EnumType(values):
                 symbols += _enum(builder, values, name)
             case BooleanType():
-                symbols.append(_spelled(builder, "PARAMETER_BOOLEAN", ("true", "false", "True", "False")))
+                symbols.append(_spelled(builder, "PARAMETER_BOOLEAN", ("true", "false")))
             case NullType():
-                symbols.append(_spelled(builder, "PARAMETER_NULL", ("null", "None")))
+                symbols.append(_spelled(builder, "PARAMETER_NULL", ("null",)))
             case _:
                 symbols.append(builder.value(option, name))
     return list(dict.fromkeys(symbols))
 
 
-def _text(builder: RuleBuilder, type_: StringType) -> str:
+def _text(builder: RuleBuilder, type_: StringType, name: str, predicate: Predicate | None) -> str:
     bounds = "" if type_ == StringType() else f"_{type_.minimum}_{type_.maximum or ''}".rstrip("_")
     definition = TextUntil(STOPS, before="\n", minimum=type_.minimum, maximum=type_.maximum)
-    return builder.terminal(Terminal(f"VALUE{bounds}", definition, Role.TEXT))
+    return builder.terminal(Terminal(name + bounds, definition, Role.TEXT, predicate))
 
 
 def _shortest(type_: Type) -> str:
@@ -237,9 +250,8 @@ def _shortest(type_: Type) -> str:
         case NullType():
             value = "None"
         case EnumType(values):
-            value = shorter(
-                *(text if isinstance(text, str) else json_text(text) for text in map(json.loads, values))
-            )
+            texts = (PYTHON_WORDS.get(text) or json.loads(text) for text in values)
+            value = shorter(*(text if isinstance(text, str) else json_text(text) for text in texts))
         case AnyType():
             return shorter(_shortest(StringType()), "0" + PARAMETER_CLOSE)
         case _:
@@ -249,19 +261,26 @@ def _shortest(type_: Type) -> str:
 
 def _spelled(builder: RuleBuilder, name: str, words: Sequence[str]) -> str:
     """JSON words with the spellings of Python that models write; they are reported as JSON."""
-    spellings = {"True": "true", "False": "false", "None": "null"}
-    choice = Choice(tuple((word, spellings.get(word, word)) for word in words))
+    choice = Choice(tuple((text, word) for word in words for text in (word, PYTHON_WORDS[word])))
     return builder.terminal(Terminal(name, choice, Role.JSON))
 
 
 def _enum(builder: RuleBuilder, values: Sequence[str], name: str) -> list[str]:
-    """An enum's strings are raw text, its other values JSON."""
+    """An enum's strings are raw text, its other values JSON.
+
+    The words of JSON are reported when they are complete, as everywhere, all else while it is read: two
+    readings of a value as JSON must tell the same.
+    """
     symbols = []
     strings = [text for text in (json.loads(value) for value in values) if isinstance(text, str)]
-    others = [value for value in values if not isinstance(json.loads(value), str)]
+    words = [value for value in values if value in PYTHON_WORDS]
+    others = [v for v in values if v not in PYTHON_WORDS and not isinstance(json.loads(v), str)]
     if strings:
         choice = Choice(tuple((text, None) for text in strings))
-        symbols.append(builder.terminal(Terminal(builder.names.terminal(f"{name}_text"), choice, Role.TEXT)))
+        texts = Terminal(builder.names.terminal(f"{name}_text"), choice, Role.TEXT, Raw())
+        symbols.append(builder.terminal(texts))
+    if words:
+        symbols.append(_spelled(builder, builder.names.terminal(f"{name}_word"), words))
     if others:
         choice = Choice(tuple((text, None) for text in others))
         symbols.append(builder.terminal(Terminal(builder.names.terminal(f"{name}_enum"), choice, Role.JSON)))
