@@ -151,7 +151,7 @@ def test_a_required_parameter_that_is_not_declared_may_be_anything() -> None:
 
 
 @given(parameters())
-@examples(100)
+@examples(50)
 def test_equal_schemas_have_equal_types(schema: dict[str, Any]) -> None:
     """What is built from a type is kept by it."""
     copy = json.loads(json.dumps(schema))
@@ -280,7 +280,9 @@ def test_keywords_beside_any_of_are_refused(keyword: str) -> None:
 
 
 def test_the_first_fault_of_a_tool_is_named_with_the_tool() -> None:
-    with pytest.raises(UnsupportedKeyword, match=r"'send', the schema at '/properties/to/pattern': .*'pattern'"):
+    with pytest.raises(
+        UnsupportedKeyword, match=r"'send', the schema at '/properties/to/pattern': .*'pattern'"
+    ):
         SchemaReader("send").parameters({"properties": {"to": {"type": "string", "pattern": "@"}}})
 
 
