@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from larksong.engine.dfa import DEAD, DFA, Counted, Row, Words, is_final
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
-from larksong.engine.text import StopText
+from larksong.engine.text import MatchedText, StopText
 from larksong.engine.trie import Piece, Position, Trie, clear, union
 
 
@@ -44,7 +44,7 @@ class Lexeme:
         self.words = self.dfa if isinstance(self.dfa, Words) else None
         self.text: StopText | None = None
         if isinstance(definition, TextUntil):
-            base = self.dfa.dfa if isinstance(self.dfa, Counted) else self.dfa
+            base = self.dfa.dfa if isinstance(self.dfa, Counted | MatchedText) else self.dfa
             assert isinstance(base, StopText)
             self.text = base
         # Literals and finite sets are followed along the trie, everything else is walked level by level.
@@ -93,7 +93,7 @@ class Lexeme:
         return known[: len(known) - len(self.held(following))]
 
     def _text_node(self, state: int) -> int:
-        return self.dfa.base(state) if isinstance(self.dfa, Counted) else state
+        return self.dfa.base(state) if isinstance(self.dfa, Counted | MatchedText) else state
 
     def walk(self, state: int, position: Position) -> Walk:
         """The walk from `state` over the tokens of `position`."""
@@ -107,7 +107,8 @@ class Lexeme:
                     walk = self._walk(state, position)
             elif self.narrow and self.words is not None:
                 walk = self._walk_words(self.words, state, position)
-            elif self.text is not None and self._plain_text is not None and self._markers_are_split():
+            elif self.text is self.dfa and self._plain_text is not None and self._markers_are_split():
+                assert self.text is not None
                 walk = self._walk_text(self.text, state, position)
             else:
                 walk = self._walk(state, position)

@@ -7,14 +7,17 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
+from larksong.engine.decimals import FRACTION, INTEGER, NUMBER, UNSIGNED, Bound, Multiples, in_range, spellings
 from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
-from larksong.engine.product import difference
+from larksong.engine.languages import Language
+from larksong.engine.product import difference, intersection
 from larksong.engine.regex import compile_regex
-from larksong.engine.text import Stop, StopText, counted_text
+from larksong.engine.text import MatchedText, Stop, StopText, counted_text
 
 if TYPE_CHECKING:
     from larksong.engine.grammar import Grammar
@@ -128,29 +131,60 @@ class JsonString:
 
 
 @dataclass(frozen=True)
-class JsonKey:
-    """A canonically escaped JSON string other than `excluded`.
+class JsonText:
+    """A JSON string whose value is in `language`, canonically escaped.
 
     Canonical only: with `\\u0061` for `a` a declared name could be written a second time in disguise.
     """
 
-    excluded: tuple[str, ...]
+    language: Language
 
     def dfa(self) -> DFA:
-        anything = compile_regex(r"[^]*", anchored=True, json_string=True)
-        words = [(json.dumps(key, ensure_ascii=False)[1:-1].encode(), None) for key in self.excluded]
-        return Quoted(difference(anything, Words(words)) if words else anything)
+        return Quoted(self.language.json_dfa())
 
     def lark(self) -> str:
-        names = "|".join(re.escape(json.dumps(key, ensure_ascii=False)[1:-1]) for key in self.excluded)
-        guard = f'(?!(?:{names})")' if names else ""
-        body = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00[01][0-9a-f]))*'
+        # Lark's own lexers get the length and the excluded texts; patterns are for the engine alone.
+        words = [re.escape(json.dumps(text, ensure_ascii=False)[1:-1]) for text in self.language.excluded]
+        guard = f'(?!(?:{"|".join(words)})")' if words else ""
+        bounds = _repeat(self.language.minimum, self.language.maximum, "*")
+        body = rf'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00[01][0-9a-f])){bounds}'
         return "/" + ('"' + guard).replace("/", "\\/").replace("\n", "\\n") + body + '"/'
 
 
 @dataclass(frozen=True)
+class Number:
+    """A JSON number between two bounds; `integer`: written without a point.
+
+    It is a multiple of all `multiples` and of none of `others`, and none of `excluded`. With more than a
+    bound at 0 there is no exponent.
+    """
+
+    integer: bool = False
+    lower: Bound | None = None
+    upper: Bound | None = None
+    multiples: tuple[Decimal, ...] = ()
+    others: tuple[Decimal, ...] = ()
+    excluded: tuple[Decimal, ...] = ()
+
+    def dfa(self) -> DFA:
+        dfa = in_range(self.lower, self.upper, not self.integer)
+        without = [*map(Multiples, self.others), *map(spellings, self.excluded)]
+        parts = [dfa, *map(Multiples, self.multiples)]
+        if without and not self.integer:
+            parts.append(compile_regex(rf"-?{UNSIGNED}(?:{FRACTION})?", anchored=True))
+        dfa = parts[0] if len(parts) == 1 else intersection(*parts)
+        return difference(dfa, *without) if without else dfa
+
+    def lark(self) -> str:
+        return lark_regex(INTEGER if self.integer else NUMBER)
+
+
+@dataclass(frozen=True)
 class TextUntil:
-    """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now."""
+    """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now.
+
+    With a `language` the text is one of its strings, and the bounds on the length are in there.
+    """
 
     stops: tuple[Stop, ...] = ()
     before: str = ""
@@ -158,6 +192,7 @@ class TextUntil:
     minimum: int = 0
     maximum: int | None = None
     refused: frozenset[int] = frozenset()
+    language: Language | None = None
 
     def unbounded(self) -> TextUntil:
         """The same without bounds on its length."""
@@ -170,6 +205,8 @@ class TextUntil:
         return StopText(self.stops, self.refused, self.before.encode(), self.open_end)
 
     def dfa(self) -> DFA:
+        if self.language is not None:
+            return MatchedText(self.text(), self.language.bytes_dfa())
         if self.minimum == 0 and self.maximum is None:
             return self.text()
         return counted_text(self.text(), self.minimum, self.maximum)
@@ -209,7 +246,7 @@ class Sub:
         return None
 
 
-Readable = Literal | Choice | Pattern | JsonString | JsonKey | TextUntil | Special
+Readable = Literal | Choice | Pattern | JsonString | JsonText | Number | TextUntil | Special
 """What a lexeme can be made of."""
 Definition = Readable | Keys | Sub
 

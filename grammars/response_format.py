@@ -11,7 +11,7 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import Special, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import RuleBuilder
-from larksong.grammars.schema import SchemaReader
+from larksong.grammars.schema import read_schema
 
 _CACHED_SCHEMAS = 256
 
@@ -23,9 +23,10 @@ def response_grammar(schema: Mapping[str, Any], vocabulary: Vocabulary) -> Gramm
 
 @lru_cache(maxsize=_CACHED_SCHEMAS)
 def _response_grammar(text: str, vocabulary: Vocabulary) -> Grammar:
-    builder = RuleBuilder()
+    schema = read_schema(json.loads(text))
+    builder = RuleBuilder(schema)
     start = builder.names.rule("start")
-    answer = builder.value(SchemaReader().read(json.loads(text)), "response")
+    answer = builder.value(schema.shapes, "response")
     end = builder.terminal(Terminal("END", Special(vocabulary.eos_ids, "<end>")))
     builder.rule(start, (answer, end))
     return builder.grammar("response_format")

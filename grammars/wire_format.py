@@ -17,7 +17,7 @@ from larksong.engine.terminals import Choice, Definition, Literal, Role, Special
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import DuplicateTool, InvalidToolName, NoTools
-from larksong.grammars.schema import ObjectType, SchemaReader
+from larksong.grammars.schema import Schema, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
 
 _CACHED_TOOLS = 4096
@@ -49,7 +49,7 @@ class WireFormat(ABC):
         """The spellings of a call's beginning, after its marker, up to where the arguments begin."""
 
     @abstractmethod
-    def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
+    def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         """The grammar of a tool's arguments."""
 
     @abstractmethod
@@ -60,7 +60,7 @@ class WireFormat(ABC):
     def system_text(self, tools: Sequence[Tool]) -> str:
         """A description of the tools and the format, for models whose own template has none."""
 
-    def check_names(self, tool: Tool, parameters: ObjectType) -> None:
+    def check_names(self, tool: Tool, parameters: Schema) -> None:
         """Refuse names that the format cannot carry (`InvalidToolName`)."""
         if not tool.name or not tool.name.isprintable():
             raise InvalidToolName(f"{tool.name!r} cannot be a tool's name in {self.name}", tool=tool.name)
@@ -86,9 +86,9 @@ class WireFormat(ABC):
         return self._grammar(texts, policy, vocabulary)
 
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019 - formats are singletons
-    def _parameters(self, text: str) -> tuple[Tool, ObjectType]:
+    def _parameters(self, text: str) -> tuple[Tool, Schema]:
         tool = Tool(**json.loads(text))
-        parameters = SchemaReader(tool.name).parameters(tool.parameters)
+        parameters = read_parameters(tool.parameters, tool.name)
         self.check_names(tool, parameters)
         return tool, parameters
 

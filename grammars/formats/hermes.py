@@ -15,7 +15,7 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import Pattern, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import json_grammar
-from larksong.grammars.schema import ObjectType
+from larksong.grammars.schema import Schema
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -61,7 +61,7 @@ call: CALL FUNCTION ARGUMENTS OBJECT_CLOSE CALL_CLOSE
         text = f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": '
         return ("\n" + text, text)
 
-    def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
+    def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         return json_grammar(parameters, tool.name)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
