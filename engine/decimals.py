@@ -14,7 +14,7 @@ from typing import NamedTuple
 from larksong.engine.dfa import DEAD, DFA, Row, Table
 from larksong.engine.errors import UnsupportedPattern
 from larksong.engine.nfa import LazyAutomaton
-from larksong.engine.product import difference
+from larksong.engine.product import difference, is_empty
 from larksong.engine.regex import compile_regex
 
 INTEGER_DIGITS = 18
@@ -60,6 +60,13 @@ def in_range(lower: Bound | None, upper: Bound | None, fractions: bool) -> DFA:
         mirrored = lower and lower.negated()
         _Magnitudes(_above_zero(upper and upper.negated()), mirrored, fractions, edges, accepting).add(root)
     return _trimmed(edges, accepting)
+
+
+def no_number(lower: Bound | None, upper: Bound | None, fractions: bool) -> bool:
+    """Whether no number can be written between the bounds."""
+    wide = lower is None or upper is None or lower.value < upper.value - 1
+    small = all(bound is None or abs(bound.value) < 10 ** (INTEGER_DIGITS - 1) for bound in (lower, upper))
+    return not (wide and small) and is_empty(in_range(lower, upper, fractions))
 
 
 def _above_zero(lower: Bound | None) -> Bound:

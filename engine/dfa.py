@@ -29,16 +29,28 @@ def is_final(dfa: DFA, state: int) -> bool:
     return dfa.accepts(state) and max(dfa.row(state)) == DEAD
 
 
+def row_of(edges: Mapping[int, int]) -> Row:
+    """The row of a state whose edges are `edges`."""
+    row = [DEAD] * 256
+    for byte, following in edges.items():
+        row[byte] = following
+    return row
+
+
 class Table:
     """An automaton given by its edges: `edges[state]` maps bytes to states."""
 
     def __init__(self, edges: Sequence[Mapping[int, int]], accepting: Iterable[int]) -> None:
         self.start = 0
-        self._rows = [[row.get(byte, DEAD) for byte in range(256)] for row in edges]
+        self._edges = edges
+        self._rows: dict[int, Row] = {}
         self._accepting = frozenset(accepting)
 
     def row(self, state: int) -> Row:
-        return self._rows[state]
+        row = self._rows.get(state)
+        if row is None:
+            row = self._rows[state] = row_of(self._edges[state])
+        return row
 
     def accepts(self, state: int) -> bool:
         return state in self._accepting
@@ -75,10 +87,7 @@ class Words:
     def row(self, state: int) -> Row:
         row = self._rows.get(state)
         if row is None:
-            built = [DEAD] * 256
-            for byte, following in self.edges[state].items():
-                built[byte] = following
-            row = self._rows[state] = built
+            row = self._rows[state] = row_of(self.edges[state])
         return row
 
     def accepts(self, state: int) -> bool:

@@ -55,7 +55,7 @@ class Language:
             return True
         if not self.wanted and not self.unwanted and (not self.excluded or self.maximum is None):
             return False
-        return is_empty(self.bytes_dfa())
+        return is_empty(self.json_dfa())
 
 
 @lru_cache(maxsize=_CACHED)

@@ -12,10 +12,10 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
-from larksong.engine.decimals import FRACTION, INTEGER, NUMBER, UNSIGNED, Bound, Multiples, in_range, spellings
+from larksong.engine.decimals import FRACTION, INTEGER, NUMBER, UNSIGNED, Bound, Multiples, in_range, no_number, spellings
 from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
 from larksong.engine.languages import Language
-from larksong.engine.product import difference, intersection
+from larksong.engine.product import difference, intersection, is_empty
 from larksong.engine.regex import compile_regex
 from larksong.engine.text import MatchedText, Stop, StopText, counted_text
 
@@ -165,6 +165,12 @@ class Number:
     multiples: tuple[Decimal, ...] = ()
     others: tuple[Decimal, ...] = ()
     excluded: tuple[Decimal, ...] = ()
+
+    def is_empty(self) -> bool:
+        """Whether there is no such number (UnsupportedPattern where that is too much to find out)."""
+        if not self.multiples and not self.others and not self.excluded:
+            return no_number(self.lower, self.upper, not self.integer)
+        return is_empty(self.dfa())
 
     def dfa(self) -> DFA:
         dfa = in_range(self.lower, self.upper, not self.integer)

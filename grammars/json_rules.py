@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from larksong.engine.attributes import (
     Action,
@@ -65,6 +66,8 @@ from larksong.grammars.schema.shapes import (
     ObjectShape,
     Shape,
     StringShape,
+    ANYTHING,
+    ANYTHING_SHAPES,
 )
 from larksong.grammars.schema.values import json_text
 
@@ -73,7 +76,7 @@ Shapes = tuple[Shape, ...]
 # What may stand after a comma and a colon: as the model families write it, and bounded.
 COMMA, COLON = ", ?", ": ?"
 # From this many objects and arrays on each of them is a grammar of its own, made when a mask first needs it.
-_SPLIT_FROM = 24
+_SPLIT_FROM = 8
 
 
 class RuleBuilder:
@@ -86,9 +89,14 @@ class RuleBuilder:
         self.actions: dict[str, Action] = {}
         self.schema = schema
         self._symbols: dict[Shapes | ArrayShape | Shape, str] = {}
+        self._anything: Shapes | None = ANYTHING_SHAPES
         if shared is None and len(schema.nodes) >= _SPLIT_FROM:
             shared = {}
         self._shared = shared
+
+    def writes_anything(self) -> None:
+        """Write the rules of any JSON value here, instead of entering their grammar."""
+        self._anything = None
 
     def rule(self, origin: str, *alternatives: Sequence[str], action: Action | None = None) -> str:
         self.rules += [Rule(origin, tuple(alternative)) for alternative in alternatives]
@@ -117,6 +125,8 @@ class RuleBuilder:
         symbol = self._symbols.get(shapes)
         if symbol is not None:
             return symbol
+        if shapes == self._anything:
+            return self.terminal(ANY_VALUE)
         groups = constructors(shapes)
         if len(groups) == 1:
             return self._constructor(groups[0], name)
@@ -455,3 +465,16 @@ def json_grammar(schema: Schema, title: str) -> Grammar:
     start = builder.names.rule("start")
     builder.rule(start, (builder.value(schema.shapes, title),))
     return builder.grammar(title)
+
+
+@lru_cache(maxsize=1)
+def _any_value() -> Grammar:
+    """The grammar of any JSON value: the same for all schemas, so that it is made once."""
+    builder = RuleBuilder(Schema(ANYTHING_SHAPES, {ANYTHING: ANYTHING_SHAPES}))
+    builder.writes_anything()
+    start = builder.names.rule("start")
+    builder.rule(start, (builder.value(ANYTHING_SHAPES, "any_value"),))
+    return builder.grammar("any value")
+
+
+ANY_VALUE = Terminal("ANY_VALUE", Sub(lambda _: _any_value()))

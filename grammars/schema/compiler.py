@@ -26,13 +26,19 @@ from larksong.grammars.schema.drafts import Contains, Draft, Properties, Scopes,
 from larksong.grammars.schema.finish import Finisher
 from larksong.grammars.schema.negation import Negation, negated
 from larksong.grammars.schema.options import Options
-from larksong.grammars.schema.shapes import ANYTHING, Node, Shape
-from larksong.grammars.schema.string_formats import PATTERNS, UNDECIDABLE
+from larksong.grammars.schema.shapes import ANYTHING, ANYTHING_SHAPES, Node, Shape
+from larksong.grammars.schema.string_formats import LONGEST, PATTERNS, UNDECIDABLE
 from larksong.grammars.schema.unenforceable import CannotEnforce
 
 _DEPTH_OF_PROOFS = 12
 _CHOICES = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "dependentSchemas"})
 _CHOICES |= {"unevaluatedProperties", "unevaluatedItems"}
+_SIMPLE = frozenset({
+    "type", "enum", "const", "pattern", "format", "minLength", "maxLength",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+})  # fmt: skip
+_KEPT_LEAVES = 4096
+_LEAVES: dict[tuple[object, ...], tuple[Shape, ...]] = {}
 _UNCONDITIONAL: Scopes = frozenset()
 
 
@@ -60,7 +66,7 @@ class Compiler:
         self.dropped: set[Origin] = set()
         self._members: list[frozenset[int]] = [frozenset(), frozenset({NEVER})]
         self._nodes: dict[frozenset[int], Node] = {frozenset(): ANYTHING, frozenset({NEVER}): NEVER}
-        self._expanded: dict[Node, tuple[Shape, ...]] = {}
+        self._expanded: dict[Node, tuple[Shape, ...]] = {ANYTHING: ANYTHING_SHAPES, NEVER: ()}
         self._expanding: set[Node] = set()
         self._finisher = Finisher(self)
 
@@ -135,6 +141,31 @@ class Compiler:
     # -- alternatives
 
     def _expand(self, node: Node) -> tuple[Shape, ...]:
+        """The shapes of a node; those of schemas without schemas inside are kept for all documents."""
+        members = self._members[node]
+        content = self._leaf(next(iter(members))) if len(members) == 1 else None
+        if content is None:
+            return self._multiplied(node)
+        shapes = _LEAVES.get(content)
+        if shapes is None:
+            if len(_LEAVES) >= _KEPT_LEAVES:
+                _LEAVES.clear()
+            shapes = _LEAVES[content] = self._multiplied(node)
+        return shapes
+
+    def _leaf(self, number: int) -> tuple[object, ...] | None:
+        """What the shapes of a schema depend on, if there is no schema in it and nothing is dropped."""
+        record = self.document.records[number]
+        if not record.keywords.keys() <= _SIMPLE or self.dropped:
+            return None
+        content: list[object] = [self.options.formats]
+        for item in record.keywords.items():
+            if isinstance(item[1], Values) and item[1].others:
+                return None
+            content += item
+        return tuple(content)
+
+    def _multiplied(self, node: Node) -> tuple[Shape, ...]:
         drafts: list[Draft] = []
         works = [Work(schema, _UNCONDITIONAL) for schema in sorted(self._members[node])]
         self._grow(Draft(), works, [], drafts)
@@ -162,10 +193,10 @@ class Compiler:
             return
         choice = min(choices, key=lambda each: len(each.alternatives))
         rest = [each for each in choices if each is not choice]
-        for alternative in choice.alternatives:
-            before = len(found)
-            self._grow(draft.copy(), list(alternative), list(rest), found)
-            if len(found) > self.options.limits.alternatives and len(found) > before:
+        for i, alternative in enumerate(choice.alternatives, 1):
+            branch = draft if i == len(choice.alternatives) else draft.copy()
+            self._grow(branch, list(alternative), list(rest), found)
+            if len(found) > self.options.limits.alternatives:
                 raise CannotEnforce(
                     choice.origin, f"there are more than {self.options.limits.alternatives} alternatives"
                 )
@@ -287,6 +318,8 @@ class Compiler:
                     draft.blame.setdefault("pattern", origin)
                     if origin.keyword == "format":
                         strings.wanted = (*strings.wanted, PATTERNS[value])
+                        if value in LONGEST:
+                            strings.size.at_most(LONGEST[value])
                     else:
                         strings.unwanted = (*strings.unwanted, PATTERNS[value])
             case "minItems":

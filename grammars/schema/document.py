@@ -125,7 +125,7 @@ class Document:
             schema = {"$ref": schema["$ref"]}
         for keyword, value in schema.items():
             reader = _READERS.get(keyword)
-            if reader is not None:
+            if reader is not None and (not resource.declared or _SINCE.get(keyword, 0) <= resource.draft):
                 reader(self, found, keyword, value, schema, _Context(resource, pointer, depth))
         if "$ref" in found or "$dynamicRef" in found:
             found["resource"] = id(resource)
@@ -234,6 +234,9 @@ def _items(
 def _type(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
+    if isinstance(value, str) and value in TYPES and "nullable" not in schema:
+        found[keyword] = TYPES[value]
+        return
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not names:
         document.invalid(context.at(keyword), keyword, "must be a type name or a list of them")
@@ -414,4 +417,13 @@ _READERS: dict[str, Reader] = {
     "required": _required,
     "uniqueItems": _unique,
     "$recursiveRef": _recursive_reference,
+}
+
+# A schema that says its draft is read by that draft: later keywords are unknown there, and mean nothing.
+_SINCE = {
+    **dict.fromkeys(("const", "contains", "propertyNames"), 6),
+    **dict.fromkeys(("if", "then", "else"), 7),
+    **dict.fromkeys(("dependentRequired", "dependentSchemas", "minContains", "maxContains"), 2019),
+    **dict.fromkeys(("unevaluatedItems", "unevaluatedProperties"), 2019),
+    **dict.fromkeys(("prefixItems", "$dynamicRef"), 2020),
 }

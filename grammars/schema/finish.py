@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from larksong.engine.dfa import DEAD
 from larksong.engine.errors import UnsupportedPattern
 from larksong.engine.languages import Language
-from larksong.engine.product import is_empty
 from larksong.engine.terminals import Number
 from larksong.grammars.schema.arrays import array_shape
 from larksong.grammars.schema.document import TYPES, Origin
@@ -100,7 +99,7 @@ class Finisher:
     def _numbers(self, draft: Draft) -> Iterator[Shape]:
         number = self.number(draft)
         try:
-            if number == Number(number.integer) or not is_empty(number.dfa()):
+            if not number.is_empty():
                 yield NumberShape(number)
         except UnsupportedPattern as error:
             raise CannotEnforce(_blamed(draft, "multipleOf", "other_values"), str(error)) from error

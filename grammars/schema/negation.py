@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from larksong.grammars.schema.document import ALL_TYPES, ANY, NEVER, TYPES, Document, Origin, Values
+from larksong.grammars.schema.string_formats import LONGEST
 from larksong.grammars.schema.unenforceable import CannotEnforce
 
 Alternative = tuple[int, ...]
@@ -82,6 +83,8 @@ class Negation:
             case "format":
                 if self._is_asserted(value):
                     yield self._write(STRING, not_format=value)
+                    if value in LONGEST:
+                        yield self._write(STRING, minLength=LONGEST[value] + 1)
             case "not_format":
                 yield self._write(STRING, format=value)
             case "minLength" | "minItems" | "minProperties":

@@ -100,6 +100,9 @@ def _dependencies(
 
     A name that needs another one which cannot be there is taken out of `properties`.
     """
+    required = frozenset(draft.objects.required)
+    if not draft.objects.dependents:
+        return (required if required <= properties.keys() else None), ()
     needs: dict[str, frozenset[str]] = {}
     for name, others in draft.objects.dependents:
         needs[name] = needs.get(name, frozenset()) | frozenset(others)
@@ -113,7 +116,6 @@ def _dependencies(
             if name in properties and not whole <= properties.keys():
                 del properties[name]
                 changed = True
-    required = frozenset(draft.objects.required)
     required = required.union(*(needs.get(name, frozenset()) for name in required))
     if not required <= properties.keys():
         return None, ()

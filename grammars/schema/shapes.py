@@ -101,3 +101,13 @@ class ObjectShape:
 
 
 Shape = EnumShape | StringShape | NumberShape | ArrayShape | ObjectShape
+
+ANYTHING_SHAPES: tuple[Shape, ...] = (
+    EnumShape(("null",)),
+    EnumShape(("true", "false")),
+    NumberShape(),
+    StringShape(),
+    ArrayShape(),
+    ObjectShape(),
+)
+"""what the node `ANYTHING` means"""

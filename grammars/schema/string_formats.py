@@ -40,9 +40,13 @@ _IPV6 = (
     rf"|(?:(?:{_GROUP}:){{0,4}}{_GROUP})?::{_LAST}"
     rf"|(?:(?:{_GROUP}:){{0,5}}{_GROUP})?::{_GROUP}|(?:(?:{_GROUP}:){{0,6}}{_GROUP})?::)"
 )
-_LABEL = r"[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-# A label with hyphens in the third and fourth place is an A-label, whose rules are beyond a grammar.
-_HOSTNAME = rf"(?![^.]{{2}}--)(?!.{{254}}){_LABEL}(?:\.{_LABEL})*"
+# A label with hyphens in its third and fourth place is an A-label, whose rules are beyond a grammar.
+_LETTER, _INNER = "[a-zA-Z0-9]", "[a-zA-Z0-9-]"
+_LABEL = (
+    rf"{_LETTER}(?:{_LETTER}|{_INNER}{_LETTER}|{_INNER}{{2}}{_LETTER}"
+    rf"|{_INNER}(?:{_LETTER}{_INNER}|-{_LETTER}){_INNER}{{0,58}}{_LETTER})?"
+)
+_HOSTNAME = rf"{_LABEL}(?:\.{_LABEL})*"
 _ATOM = r"[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+"
 _QUOTED = r'"(?:[ !#-\[\]-~]|\\[ -~])*"'
 _EMAIL = (
@@ -109,8 +113,10 @@ _BODIES = {
     "json-pointer": _POINTER,
     "relative-json-pointer": rf"(?:0|[1-9][0-9]*)(?:\+[1-9][0-9]*|-[1-9][0-9]*)?(?:#|{_POINTER})",
 }
-PATTERNS = {name: f"^(?:{body})$" if name != "hostname" else f"^{body}$" for name, body in _BODIES.items()}
+PATTERNS = {name: f"^(?:{body})$" for name, body in _BODIES.items()}
 """the formats that can be enforced"""
+LONGEST = {"hostname": 253}
+"""formats with a bound on the length as well"""
 
 UNDECIDABLE = {
     "regex": "expressions nest, and which of them are valid is not regular",
