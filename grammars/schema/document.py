@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from larksong.grammars.errors import InvalidSchema
 from larksong.grammars.schema.limits import Limits
-from larksong.grammars.schema.references import References, Resource, escape
+from larksong.grammars.schema.references import LATEST, References, Resource, escape
 from larksong.grammars.schema.values import canonical, decimal, is_number, scalar_texts
 
 ANY, NEVER = 0, 1
@@ -71,6 +71,8 @@ class Document:
         self._numbers: dict[Content, int] = {(): ANY, (("never", True),): NEVER}
         self._known: dict[tuple[int, int], tuple[int, Any]] = {}
         self._targets: dict[tuple[int, str], int | None] = {}
+        # What the compiler writes is read by the latest draft, whatever draft the document has.
+        self._own = Resource(None, "", "", LATEST, declared=False)
         self.root = self.number(root, self.references.root, "", 0)
 
     # -- schemas as numbers
@@ -95,7 +97,7 @@ class Document:
 
     def literal(self, schema: dict[str, Any], pointer: str) -> int:
         """The number of a schema that the compiler itself writes."""
-        return self.number(schema, self.references.root, pointer, 0)
+        return self.number(schema, self._own, pointer, 0)
 
     def written(self, keywords: dict[str, Any], origin: Origin) -> int:
         """The number of a schema that follows from another one, given as keywords of a record."""
