@@ -12,7 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
-from larksong.engine.decimals import FRACTION, INTEGER, NUMBER, UNSIGNED, Bound, Multiples, in_range, no_number, spellings
+from larksong.engine.decimals import INTEGER, NUMBER, Bound, Multiples, in_range, no_number, spellings
 from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
 from larksong.engine.languages import Language
 from larksong.engine.product import difference, intersection, is_empty
@@ -156,7 +156,8 @@ class Number:
     """A JSON number between two bounds; `integer`: written without a point.
 
     It is a multiple of all `multiples` and of none of `others`, and none of `excluded`. With more than a
-    bound at 0 there is no exponent.
+    bound at 0 there is no exponent, and where divisibility is asked for, no more digits than a double tells
+    apart.
     """
 
     integer: bool = False
@@ -176,8 +177,8 @@ class Number:
         dfa = in_range(self.lower, self.upper, not self.integer)
         without = [*map(Multiples, self.others), *map(spellings, self.excluded)]
         parts = [dfa, *map(Multiples, self.multiples)]
-        if without and not self.integer:
-            parts.append(compile_regex(rf"-?{UNSIGNED}(?:{FRACTION})?", anchored=True))
+        if (without or self.multiples) and not self.integer:
+            parts.append(compile_regex(r"-?[0-9.]{1,16}", anchored=True))
         dfa = parts[0] if len(parts) == 1 else intersection(*parts)
         return difference(dfa, *without) if without else dfa
 

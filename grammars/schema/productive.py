@@ -25,7 +25,7 @@ def without_dead_ends(shapes: Shapes) -> dict[Node, tuple[Shape, ...]]:
             break
         live.update(set(pending).difference(left))
         pending = left
-    if len(live) == len(shapes):
+    if len(live) == len(shapes) and all(_has_value(shape, live) for found in shapes.values() for shape in found):
         return dict(shapes)
     return {
         node: tuple(_cleaned(shape, live) for shape in found if _has_value(shape, live))
@@ -41,13 +41,23 @@ def _has_value(shape: Shape, live: set[Node]) -> bool:
                 return False
             if not shape.minimum or any(free.node in live for free in shape.free):
                 return True
-            return sum(node in live for node in nodes.values()) >= shape.minimum
+            return len(_possible_names(shape, live)) >= shape.minimum
         case ArrayShape():
             cleaned = _cleaned_array(shape, live)
             if cleaned.maximum is not None and cleaned.maximum < shape.minimum:
                 return False
             return not shape.kinds or contents(cleaned).fits(0, (0,) * len(shape.kinds))
     return True
+
+
+def _possible_names(shape: ObjectShape, live: set[Node]) -> set[str]:
+    """The declared names that may be there: their values exist, and so do the members that they need."""
+    names = {name for name, node in shape.properties if node in live}
+    dead = {name for name, others in shape.dependents if name in names and not others <= names}
+    while dead:
+        names -= dead
+        dead = {name for name, others in shape.dependents if name in names and not others <= names}
+    return names
 
 
 def contents(shape: ArrayShape) -> Contents:
@@ -60,11 +70,10 @@ def contents(shape: ArrayShape) -> Contents:
 def _cleaned(shape: Shape, live: set[Node]) -> Shape:
     match shape:
         case ObjectShape():
-            properties = tuple((name, node) for name, node in shape.properties if node in live)
-            names = {name for name, _ in properties}
+            names = _possible_names(shape, live)
             return replace(
                 shape,
-                properties=properties,
+                properties=tuple((name, node) for name, node in shape.properties if name in names),
                 free=tuple(free for free in shape.free if free.node in live),
                 dependents=tuple((name, others) for name, others in shape.dependents if name in names),
             )
