@@ -12,6 +12,7 @@ from larksong.engine.product import difference, intersection, is_empty
 from larksong.engine.regex import compile_regex
 
 _CACHED = 2048
+_SEARCHED = 2000
 
 
 @dataclass(frozen=True)
@@ -75,11 +76,11 @@ def _dfa(language: Language, json_string: bool) -> DFA:
         parts.append(_Lengths(_anything(json_string), language.minimum, language.maximum))
     if not parts:
         parts.append(_anything(json_string))
-    dfa = parts[0] if len(parts) == 1 else intersection(*parts)
+    dfa = parts[0] if len(parts) == 1 else intersection(*parts, limit=_SEARCHED)
     without = [_regex(pattern, json_string) for pattern in language.unwanted]
     if language.excluded:
         without.append(Words([(_spelled(text, json_string), None) for text in language.excluded]))
-    return difference(dfa, *without) if without else dfa
+    return difference(dfa, *without, limit=_SEARCHED) if without else dfa
 
 
 def _spelled(text: str, json_string: bool) -> bytes:

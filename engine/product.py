@@ -54,7 +54,8 @@ class Trimmed(LazyAutomaton[Key]):
     Whether a state still leads to an accepted text is found by a forward search, ASCII first, that
     stops at the first state known to. What is learnt flows back along all edges seen so far and is kept, so
     that no search settles a state twice. A search over more than `limit` states raises
-    `UnsupportedPattern`: at construction, or in the `row` that needs it.
+    `UnsupportedPattern` at construction; while the automaton is used nothing may fail, and the state is taken
+    to lead somewhere.
     """
 
     def __init__(self, limit: int) -> None:
@@ -79,8 +80,13 @@ class Trimmed(LazyAutomaton[Key]):
 
     def _expand(self, state: int) -> Row:
         edges = self._edges_of(state)
-        kept = {target: target if self._is_live(target) else DEAD for target in set(edges) - {DEAD}}
-        kept[DEAD] = DEAD
+        kept = {DEAD: DEAD}
+        for target in set(edges) - {DEAD}:
+            try:
+                kept[target] = target if self._is_live(target) else DEAD
+            except UnsupportedPattern:
+                self._revive(target)
+                kept[target] = target
         return [kept[target] for target in edges]
 
     def _edges_of(self, state: int) -> Row:

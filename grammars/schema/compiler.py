@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
+from time import thread_time
 from typing import Any, NamedTuple
 
 from larksong.engine.decimals import Bound
@@ -28,6 +29,7 @@ from larksong.grammars.schema.negation import Negation, negated
 from larksong.grammars.schema.options import Options
 from larksong.grammars.schema.shapes import ANYTHING, ANYTHING_SHAPES, Node, Shape
 from larksong.grammars.schema.string_formats import LONGEST, PATTERNS, UNDECIDABLE
+from larksong.grammars.schema.tags import Tags
 from larksong.grammars.schema.unenforceable import CannotEnforce
 
 _DEPTH_OF_PROOFS = 12
@@ -62,6 +64,7 @@ class Compiler:
     def __init__(self, document: Document, options: Options) -> None:
         self.document = document
         self.options = options
+        self._deadline = thread_time() + options.limits.seconds
         self.widened: dict[tuple[str, str], str] = {}
         self.dropped: set[Origin] = set()
         self._members: list[frozenset[int]] = [frozenset(), frozenset({NEVER})]
@@ -69,6 +72,7 @@ class Compiler:
         self._expanded: dict[Node, tuple[Shape, ...]] = {ANYTHING: ANYTHING_SHAPES, NEVER: ()}
         self._expanding: set[Node] = set()
         self._finisher = Finisher(self)
+        self._tags = Tags(document)
 
     # -- nodes
 
@@ -99,12 +103,19 @@ class Compiler:
         """What a node means. Raises `Unenforceable`, or widens, as the options say."""
         found = self._expanded.get(node)
         if found is None:
+            self.check_time()
             self._expanding.add(node)
             try:
                 found = self._expanded[node] = self._enforced(node)
             finally:
                 self._expanding.discard(node)
         return found
+
+    def check_time(self) -> None:
+        """Refuse the schema if reading it has taken too long."""
+        if thread_time() > self._deadline:
+            limit = self.options.limits.seconds
+            self.document.invalid("", None, f"reading it takes more than {limit} s of processor time")
 
     def is_empty(self, node: Node) -> bool:
         """Whether it is plain that no value satisfies a node. False may also mean: not found out yet."""
@@ -417,6 +428,8 @@ class Compiler:
     def _disjoint(self, first: int, second: int, context: int) -> bool:
         if first == second:
             return False
+        if self._tags.differ(first, second):
+            return True
         try:
             return self.is_empty(self.node((first, second, context)))
         except Unenforceable:

@@ -11,18 +11,18 @@ class Limits:
 
     depth: int = 128
     """levels of schemas inside schemas"""
-    schemas: int = 50_000
+    schemas: int = 10_000
     """schemas in the document that are different and reachable"""
     enum_values: int = 20_000
     """values of one `enum`"""
     alternatives: int = 256
     """alternatives of one place, after anyOf, oneOf, if, dependentSchemas are multiplied out"""
-    nodes: int = 50_000
+    nodes: int = 20_000
     """places with different meanings"""
-    keys: int = 10_000
+    keys: int = 5_000
     """declared names of one object"""
-    bytes: int = 8_000_000
-    """length of the schema's JSON text"""
+    seconds: float = 0.9
+    """processor time for reading one schema"""
 
 
 DEFAULT_LIMITS = Limits()

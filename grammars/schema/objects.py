@@ -146,12 +146,14 @@ def _free(
     """The names that are not declared, by which patterns they match."""
     patterns = tuple(dict.fromkeys(pattern for each in members for pattern, _ in each.patterns))
     cells: list[tuple[Language, Node]] = []
-    for wanted, unwanted in _cells(draft, patterns):
+    possible = 0
+    for wanted, unwanted in _cells(compiler, draft, patterns):
+        possible += 1
         node = compiler.node(schema for each in members for schema in _of_cell(each, wanted))
         if not compiler.is_empty(node):
             cells.append((Language(wanted, unwanted), node))
     nodes = {node for _, node in cells}
-    if len(nodes) == 1 and len(cells) > 1 and len(cells) == _possible(patterns, draft):
+    if len(nodes) == 1 and len(cells) == possible > 1:
         cells = [(Language(), nodes.pop())]
     for language, node in cells:
         for limit in (Language(),) if allowed is None else allowed:
@@ -164,10 +166,6 @@ def _free(
                 raise CannotEnforce(blame, str(error)) from error
 
 
-def _possible(patterns: tuple[str, ...], draft: Draft) -> int:
-    return sum(1 for _ in _cells(draft, patterns))
-
-
 def _of_cell(members: Properties, wanted: tuple[str, ...]) -> Iterator[int]:
     """The schemas of members whose names match the patterns `wanted` and no others."""
     matching = [schema for pattern, schema in members.patterns if pattern in wanted]
@@ -176,13 +174,16 @@ def _of_cell(members: Properties, wanted: tuple[str, ...]) -> Iterator[int]:
         yield members.additional
 
 
-def _cells(draft: Draft, patterns: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _cells(
+    compiler: Compiler, draft: Draft, patterns: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """The ways to match some patterns and not the others that at least one text goes."""
     cells: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
     try:
         for pattern in patterns:
             split: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
             for wanted, unwanted in cells:
+                compiler.check_time()
                 options = ((*wanted, pattern), unwanted), (wanted, (*unwanted, pattern))
                 split += [each for each in options if not Language(*each).is_empty()]
             cells = split

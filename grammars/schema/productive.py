@@ -18,12 +18,17 @@ Shapes = Mapping[Node, tuple[Shape, ...]]
 def without_dead_ends(shapes: Shapes) -> dict[Node, tuple[Shape, ...]]:
     """The nodes with only such shapes, members and items as have a value."""
     live: set[Node] = set()
+    # Nodes come after what refers to them, so that going backwards most are settled at once.
     pending = [node for node in reversed(shapes) if shapes[node]]
-    while pending:
-        left = [node for node in pending if not any(_has_value(shape, live) for shape in shapes[node])]
-        if len(left) == len(pending):
-            break
-        live.update(set(pending).difference(left))
+    before = -1
+    while len(pending) != before:
+        before = len(pending)
+        left = []
+        for node in pending:
+            if any(_has_value(shape, live) for shape in shapes[node]):
+                live.add(node)
+            else:
+                left.append(node)
         pending = left
     if len(live) == len(shapes) and all(_has_value(shape, live) for found in shapes.values() for shape in found):
         return dict(shapes)
