@@ -17,7 +17,7 @@ from larksong.engine.terminals import Choice, Definition, Literal, Role, Special
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import DuplicateTool, InvalidToolName, NoTools
-from larksong.grammars.schema import Schema, read_parameters
+from larksong.grammars.schema import Options, Schema, Widened, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
 
 _CACHED_TOOLS = 4096
@@ -80,25 +80,31 @@ class WireFormat(ABC):
                 if tools
                 else "a call is required but there are no tools"
             )
-        texts = tuple(tool_text(tool) for tool in callable_tools)
+        texts = tuple((tool_text(tool), tool.options) for tool in callable_tools)
         for text in texts:
-            self._parameters(text)
+            self._parameters(*text)
         return self._grammar(texts, policy, vocabulary)
 
+    def widened(self, tool: Tool) -> tuple[Widened, ...]:
+        """The keywords of a tool's parameters that its grammar does not enforce."""
+        return self._parameters(tool_text(tool), tool.options)[1].widened
+
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019 - formats are singletons
-    def _parameters(self, text: str) -> tuple[Tool, Schema]:
-        tool = Tool(**json.loads(text))
-        parameters = read_parameters(tool.parameters, tool.name)
+    def _parameters(self, text: str, options: Options) -> tuple[Tool, Schema]:
+        tool = Tool(**json.loads(text), options=options)
+        parameters = read_parameters(tool.parameters, tool.name, options)
         self.check_names(tool, parameters)
         return tool, parameters
 
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
-    def _arguments(self, text: str) -> Grammar:
-        return self.arguments(*self._parameters(text))
+    def _arguments(self, text: str, options: Options) -> Grammar:
+        return self.arguments(*self._parameters(text, options))
 
     @lru_cache(maxsize=_CACHED_REQUESTS)  # noqa: B019
-    def _grammar(self, texts: tuple[str, ...], policy: CallPolicy, vocabulary: Vocabulary) -> Grammar:
-        by_name = {self._parameters(text)[0].name: text for text in texts}
+    def _grammar(
+        self, texts: tuple[tuple[str, Options], ...], policy: CallPolicy, vocabulary: Vocabulary
+    ) -> Grammar:
+        by_name = {self._parameters(*text)[0].name: text for text in texts}
         functions = tuple((spelling, name) for name in by_name for spelling in self.function_texts(name))
         marker = self.marker(self.call_marker, vocabulary)
         separated = More()
@@ -106,7 +112,7 @@ class WireFormat(ABC):
             "CALL": Terminal("CALL", marker),
             "SEPARATOR": Terminal("SEPARATOR", Literal(self.separator), predicate=separated),
             "FUNCTION": Terminal("FUNCTION", Choice(functions), Role.FUNCTION_OPEN),
-            "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda name: self._arguments(by_name[str(name)]))),
+            "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda name: self._arguments(*by_name[str(name)]))),
             **self.markers(vocabulary),
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
         }

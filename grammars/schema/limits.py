@@ -15,7 +15,7 @@ class Limits:
     """schemas in the document that are different and reachable"""
     enum_values: int = 20_000
     """values of one `enum`"""
-    alternatives: int = 256
+    alternatives: int = 512
     """alternatives of one place, after anyOf, oneOf, if, dependentSchemas are multiplied out"""
     nodes: int = 20_000
     """places with different meanings"""
