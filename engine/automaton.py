@@ -31,7 +31,7 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
 from larksong.engine.stack import Bound, Branch, Configuration, Edge, Live, Return, Scope, Stack, Thread
 from larksong.engine.tables import END, Production
-from larksong.engine.terminals import JsonString, Keys, Literal, Readable, Role, Sub, Terminal, TextUntil
+from larksong.engine.terminals import JsonString, JsonText, Keys, Literal, Readable, Role, Sub, Terminal, TextUntil
 from larksong.engine.trie import Piece, Position, Trie, union
 from larksong.engine.vocabulary import Vocabulary
 
@@ -50,7 +50,7 @@ class Lexemes:
         lexeme = self._known.get(definition)
         if lexeme is None:
             unbounded = None
-            if isinstance(definition, JsonString | TextUntil) and definition != definition.unbounded():
+            if isinstance(definition, JsonString | JsonText | TextUntil) and definition != definition.unbounded():
                 unbounded = self.get(definition.unbounded())
             made = Lexeme(definition, self.trie, self._plain_text, unbounded)
             lexeme = self._known.setdefault(definition, made)

@@ -184,6 +184,61 @@ class Quoted:
         return state == 1
 
 
+class Except:
+    """The texts of `dfa` other than some words.
+
+    States are pairs: of `dfa`, and of the trie of the words, dead as soon as the text is none of them. It is
+    for automata in which every state leads to endlessly many texts, so that nothing has to be trimmed.
+    """
+
+    def __init__(self, dfa: DFA, words: Iterable[bytes]) -> None:
+        self.dfa = dfa
+        self.words = Words([(word, None) for word in words])
+        self._ids: dict[tuple[int, int], int] = {}
+        self._pairs: list[tuple[int, int]] = []
+        self._rows: dict[int, Row] = {}
+        self._lock = threading.Lock()
+        self.start = self._state(dfa.start, self.words.start)
+
+    def base(self, state: int) -> int:
+        """The state of the automaton without exceptions."""
+        return self._pairs[state][0]
+
+    def node(self, state: int) -> int:
+        """The node in the trie of the words, or dead."""
+        return self._pairs[state][1]
+
+    def accepts(self, state: int) -> bool:
+        base, node = self._pairs[state]
+        return self.dfa.accepts(base) and node not in self.words.labels
+
+    def row(self, state: int) -> Row:
+        row = self._rows.get(state)
+        if row is None:
+            base, node = self._pairs[state]
+            inside = self.dfa.row(base)
+            edges = self.words.edges[node] if node != DEAD else {}
+            plain = {DEAD: DEAD, **{to: self._state(to, DEAD) for to in set(inside) - {DEAD}}}
+            built = [plain[to] for to in inside]
+            for byte, child in edges.items():
+                # The last byte of a word ends it, and with it the text.
+                built[byte] = DEAD if child in self.words.labels else self._state(inside[byte], child)
+            row = self._rows[state] = built
+        return row
+
+    def _state(self, base: int, node: int) -> int:
+        pair = (base, node)
+        state = self._ids.get(pair)
+        if state is None:
+            with self._lock:
+                state = self._ids.get(pair)
+                if state is None:
+                    state = len(self._pairs)
+                    self._pairs.append(pair)
+                    self._ids[pair] = state
+        return state
+
+
 Step = Callable[[int, int, int], int]
 
 
@@ -217,6 +272,10 @@ class Counted:
     def base(self, state: int) -> int:
         """The state of the automaton without its bounds."""
         return self._pairs[state][0]
+
+    def count(self, state: int) -> int:
+        """The characters so far."""
+        return self._pairs[state][1]
 
     def is_far(self, state: int, longest: int) -> bool:
         """Whether no token of at most `longest` characters can meet a bound: as if there were none."""

@@ -13,10 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.dfa import DEAD, DFA, Counted, Row, Words, is_final
+from larksong.engine.dfa import DEAD, DFA, Counted, Except, Row, Words, is_final
+from larksong.engine.near import Lengths, json_lengths, without_words
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import MatchedText, StopText
 from larksong.engine.trie import Piece, Position, Trie, clear, union
+
+
+_UNBOUNDED = 1 << 40
 
 
 class Walk(NamedTuple):
@@ -53,6 +57,7 @@ class Lexeme:
         self._trie = trie
         self._plain_text = plain_text
         self._unbounded = unbounded
+        self._lengths: dict[tuple[int, Position], Lengths] = {}
         self._walks: dict[tuple[int, Position], Walk] = {}
         self._final: dict[int, bool] = {}
         self._table: NDArray[np.int32] = np.full((16, 256), DEAD - 1, np.int32)
@@ -103,8 +108,12 @@ class Lexeme:
             if isinstance(self.dfa, Counted):
                 if self._unbounded is not None and self.dfa.is_far(state, self._trie.longest):
                     walk = self._unbounded.walk(self.dfa.base(state), position)
+                elif self._unbounded is not None and self.text is None:
+                    walk = self._walk_counted(self.dfa, self._unbounded, state, position)
                 else:
                     walk = self._walk(state, position)
+            elif isinstance(self.dfa, Except) and self._unbounded is not None:
+                walk = self._walk_except(self.dfa, self._unbounded, state, position)
             elif self.narrow and self.words is not None:
                 walk = self._walk_words(self.words, state, position)
             elif self.text is self.dfa and self._plain_text is not None and self._markers_are_split():
@@ -149,6 +158,41 @@ class Lexeme:
             for outcome, (onward, ended) in left.items()
         )
         return Walk(Piece.of(np.concatenate(inside) if inside else none, trie.words), crossings)
+
+    def _walk_counted(self, dfa: Counted, plain: Lexeme, state: int, position: Position) -> Walk:
+        """A JSON string near a bound of its length: of the plain string's walk what keeps to the bounds."""
+        base, count = dfa.base(state), dfa.count(state)
+        walk = plain.walk(base, position)
+        key = (base, position)
+        lengths = plain._lengths.get(key)
+        if lengths is None:
+            made = json_lengths(plain._rows, self._trie, base, position)
+            lengths = plain._lengths.setdefault(key, made)
+        least = dfa.minimum - count
+        most = _UNBOUNDED if dfa.maximum is None else dfa.maximum - count
+        inside, fits = walk.inside, lengths.inside_counts <= most
+        if not fits.all():
+            inside = Piece.of(lengths.inside[fits], self._trie.words)
+        nodes = (least <= lengths.onward_counts) & (lengths.onward_counts <= most)
+        tokens = (least <= lengths.ended_counts) & (lengths.ended_counts <= most)
+        if nodes.all() and tokens.all():
+            return Walk(inside, walk.crossings)
+        crossed = Position(self._trie, lengths.onward[nodes], lengths.ended[tokens])
+        left = len(crossed.nodes) or len(crossed.ids)
+        return Walk(inside, ((None, crossed),) if left else ())
+
+    def _walk_except(self, dfa: Except, plain: Lexeme, state: int, position: Position) -> Walk:
+        """The plain text's walk without the ends of the words that are excluded."""
+        walk = plain.walk(dfa.base(state), position)
+        node = dfa.node(state)
+        if node == DEAD:
+            return walk
+        crossings = []
+        for outcome, crossed in walk.crossings:
+            kept = without_words(dfa.words, node, position, crossed)
+            if len(kept.nodes) or len(kept.ids):
+                crossings.append((outcome, kept))
+        return Walk(walk.inside, tuple(crossings))
 
     def _walk_words(self, words: Words, state: int, position: Position) -> Walk:
         inside: list[Piece] = []

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
 from larksong.engine.decimals import INTEGER, NUMBER, Bound, Multiples, in_range, no_number, spellings
-from larksong.engine.dfa import DFA, Quoted, Words, counted_json_string, json_string
+from larksong.engine.dfa import DFA, Except, Quoted, Words, counted_json_string, json_string
 from larksong.engine.languages import Language
 from larksong.engine.product import difference, intersection, is_empty
 from larksong.engine.regex import compile_regex
@@ -130,6 +131,11 @@ class JsonString:
         return f'/"{character}{bounds}"/'
 
 
+@lru_cache(maxsize=1)
+def _plain_json_text() -> DFA:
+    return JsonText().dfa()
+
+
 @dataclass(frozen=True)
 class JsonText:
     """A JSON string whose value is in `language`, canonically escaped.
@@ -137,10 +143,20 @@ class JsonText:
     Canonical only: with `\\u0061` for `a` a declared name could be written a second time in disguise.
     """
 
-    language: Language
+    language: Language = Language()
+
+    def unbounded(self) -> JsonText:
+        """What masks are made from if only some texts are excluded: the same without exceptions."""
+        return JsonText() if self._only_excludes() else self
+
+    def _only_excludes(self) -> bool:
+        return self.language == Language(excluded=self.language.excluded)
 
     def dfa(self) -> DFA:
-        return Quoted(self.language.json_dfa())
+        if not self._only_excludes() or not self.language.excluded:
+            return Quoted(self.language.json_dfa())
+        # The plain strings are one automaton with one numbering: its masks are shared.
+        return Except(_plain_json_text(), [json.dumps(text, ensure_ascii=False).encode(errors="replace") for text in self.language.excluded])
 
     def lark(self) -> str:
         # Lark's own lexers get the length and the excluded texts; patterns are for the engine alone.
