@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model lint types clean
+.PHONY: help demo serve test test-model bench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -28,6 +28,9 @@ test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
 
+bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
+	$(BIN)/python -m benchmarks.run $(ARGS)
+
 lint: $(VENV)/stamp-dev  ## check style and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -36,6 +39,12 @@ types: $(VENV)/stamp-dev  ## check the types of the three packages
 	mkdir -p build/types/larksong
 	for name in engine grammars api; do ln -sfn ../../../$$name build/types/larksong/$$name; done
 	$(BIN)/mypy
+
+pictures: $(VENV)/stamp-demo  ## draw the README's picture anew, from the small model's answer
+	$(BIN)/python docs/pictures/live.py
+
+figures: $(VENV)/stamp-demo  ## print the figures that the pages of docs/ quote
+	$(BIN)/python docs/figures.py
 
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -47,9 +56,16 @@ $(VENV)/stamp-base:
 
 # A stamp is older than its inputs when an install is due; pip itself skips what is already there.
 $(VENV)/stamp-demo: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	@echo "Installing into $(VENV), about 1.3 GB; the first time takes minutes."
 	$(INSTALL) -e ".[demo]"
 	touch $@
 
 $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
 	$(INSTALL) -e ".[dev]"
 	touch $@ $(VENV)/stamp-demo
+
+$(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	@echo "Installing into $(VENV), about 2 GB; the first time takes minutes."
+	$(INSTALL) -e ".[bench]"
+	touch $@

@@ -1,0 +1,1 @@
+"""Larksong's engine against llguidance and xgrammar: one workload, one process, one CPU."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.attributes import Member, Value
+from larksong.engine.band import Band
 from larksong.engine.events import (
     CallClose,
     Content,
@@ -28,14 +30,39 @@ from larksong.engine.events import (
     coalesce,
 )
 from larksong.engine.grammar import Grammar
-from larksong.engine.lexeme import Lexeme
-from larksong.engine.stack import Bound, Branch, Configuration, Edge, Live, Return, Scope, Stack, Thread
-from larksong.engine.tables import END, Production
-from larksong.engine.terminals import JsonString, JsonText, Keys, Literal, Readable, Role, Sub, Terminal, TextUntil
+from larksong.engine.lexeme import Lexeme, Meter
+from larksong.engine.stack import (
+    Bound,
+    Branch,
+    Configuration,
+    Edge,
+    Fill,
+    Live,
+    Return,
+    Scope,
+    Stack,
+    Thread,
+)
+from larksong.engine.tables import END, Production, State
+from larksong.engine.terminals import (
+    JsonKey,
+    JsonString,
+    Keys,
+    Literal,
+    Readable,
+    Role,
+    Sub,
+    Terminal,
+    TextUntil,
+)
 from larksong.engine.trie import Piece, Position, Trie, union
 from larksong.engine.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
+
+# Measured with tracemalloc on coding tools, rounded up: what one entry of each kind takes with all it holds.
+_CONFIGURATION_BYTES = 3000
+_EDGE_BYTES = 300
 
 
 class Lexemes:
@@ -43,18 +70,33 @@ class Lexemes:
 
     def __init__(self, trie: Trie) -> None:
         self.trie = trie
-        self._plain_text = Lexeme(TextUntil(), trie)
-        self._known: dict[Readable, Lexeme] = {TextUntil(): self._plain_text}
+        self.meter = Meter()
+        self.shared = {
+            "text": Lexeme(TextUntil(), trie, self.meter),
+            "string": Lexeme(JsonString(), trie, self.meter),
+            "key": Lexeme(JsonKey(()), trie, self.meter),
+        }
+        """what every request reads, by the name under which it is kept on disk"""
+        self._known = self._core()
+
+    def _core(self) -> dict[Readable, Lexeme]:
+        return {lexeme.definition: lexeme for lexeme in self.shared.values()}
 
     def get(self, definition: Readable) -> Lexeme:
+        """The lexeme of a definition."""
         lexeme = self._known.get(definition)
         if lexeme is None:
-            unbounded = None
-            if isinstance(definition, JsonString | JsonText | TextUntil) and definition != definition.unbounded():
-                unbounded = self.get(definition.unbounded())
-            made = Lexeme(definition, self.trie, self._plain_text, unbounded)
+            basis = definition.basis() if isinstance(definition, JsonString | JsonKey | TextUntil) else None
+            made = Lexeme(definition, self.trie, self.meter, self.get(basis) if basis is not None else None)
             lexeme = self._known.setdefault(definition, made)
         return lexeme
+
+    def forget(self) -> None:
+        """Begin anew with what every request needs; grammars in use keep the lexemes that they have."""
+        for lexeme in self.shared.values():
+            lexeme.forget()
+        self._known = self._core()
+        self.meter.bytes = 0
 
 
 class Automaton:
@@ -70,7 +112,10 @@ class Automaton:
         self._trie = lexemes.trie
         self._scopes: dict[Grammar, Scope] = {}
         self._configurations: dict[tuple[Thread, ...], Configuration] = {}
-        self._masks: dict[object, NDArray[np.int32]] = {}
+        self._masks: dict[frozenset[Piece], NDArray[np.int32]] = {}
+        self._alike: dict[bytes | frozenset[int], list[NDArray[np.int32]]] = {}
+        self._distinct_masks = 0
+        self._edges = 0
         ends = [i for i in vocabulary.eos_ids if i < vocabulary.width]
         self.end_mask = self._union([Piece(ends, None)])
         self._end = Configuration((), end=True)
@@ -78,6 +123,16 @@ class Automaton:
         beginning = self._fresh(Stack(None, scope, scope.tables.start, None))
         self.start = self._configuration([thread for thread, _ in beginning])
         self.start_events: Events = _common([events for _, events in beginning])
+
+    @cached_property
+    def band(self) -> Band:
+        """What finishing within a budget needs to know; made for the first sequence that asks."""
+        return Band(self)
+
+    def size(self) -> int:
+        """Roughly how many bytes the automaton takes by now."""
+        masks = self._distinct_masks * self._trie.words * 4
+        return len(self._configurations) * _CONFIGURATION_BYTES + self._edges * _EDGE_BYTES + masks
 
     def _scope(self, grammar: Grammar) -> Scope:
         scope = self._scopes.get(grammar)
@@ -104,10 +159,15 @@ class Automaton:
                 stack = self._reduce(stack, action)
                 continue
             predicate = stack.scope.terminals[terminal].predicate
-            if predicate is None:
-                return stack.push(action, label)
-            value = predicate(stack.value, stack.parent.value if stack.parent else None, label)
-            return None if value is None else stack.push(action, value)
+            value = label
+            if predicate is not None:
+                value = predicate(stack.value, stack.parent.value if stack.parent else None, label)
+                if value is None:
+                    return None
+            stack = stack.push(action, value)
+            while stack.state.only is not None:
+                stack = self._reduce(stack, stack.state.only)
+            return stack
 
     @staticmethod
     def _reduce(stack: Stack, production: Production) -> Stack:
@@ -159,10 +219,7 @@ class Automaton:
         terminal = stack.scope.terminals[number]
         definition = terminal.definition
         if isinstance(definition, Keys):
-            words = self._bind(stack.scope, number, terminal)
-            return Live(
-                tuple((b, stack) for b in words if self._shift(stack, number, b.label) is not None), end=False
-            )
+            return Live(tuple((word, stack) for word in self._live_words(stack, number, terminal)), end=False)
         shifted = self._shift(stack, number)
         if shifted is None:
             return _NOTHING
@@ -180,6 +237,22 @@ class Automaton:
                 return _NOTHING
         (bound,) = self._bind(stack.scope, number, terminal, refused)
         return Live(((bound, stack),), end=False)
+
+    def _live_words(self, stack: Stack, number: int, terminal: Terminal) -> Iterable[Bound]:
+        """The names that may come: all wait for the same reductions; only the predicate tells them apart."""
+        words = self._bind(stack.scope, number, terminal)
+        action = stack.state.actions[number]
+        while isinstance(action, Production):
+            stack = self._reduce(stack, action)
+            following = stack.state.actions.get(number)
+            if following is None:
+                return ()
+            action = following
+        allowed = terminal.predicate
+        if allowed is None:
+            return words
+        top, below = stack.value, stack.parent.value if stack.parent else None
+        return [word for word in words if allowed(top, below, word.label) is not None]
 
     def _shift_all(self, stack: Stack | None, names: Iterable[str]) -> Stack | None:
         for name in names:
@@ -211,10 +284,12 @@ class Automaton:
     def _fresh(self, stack: Stack) -> tuple[tuple[Thread, Events], ...]:
         """The threads that begin on a stack, with what their beginning already tells."""
         if stack.following is None:
-            stack.following = tuple(
+            begun = [
                 (where.thread(bound, bound.lexeme.start), _opening(bound))
                 for bound, where in self._live(stack).terminals
-            )
+            ]
+            # Readings as JSON come first: where two readings meet again, the typed one is kept.
+            stack.following = tuple(sorted(begun, key=lambda entry: entry[0].is_text))
         return stack.following
 
     def _configuration(self, threads: Sequence[Thread]) -> Configuration:
@@ -232,13 +307,33 @@ class Automaton:
         try:
             return configuration.edges[token]
         except KeyError:
-            return configuration.edges.setdefault(token, self._edge(configuration, token))
+            self._edges += 1
+            edge = self._edge(configuration, token)
+            for event in edge.events if edge is not None else ():
+                if isinstance(event, FunctionOpen):
+                    self._prepare(event.name)
+            return configuration.edges.setdefault(token, edge)
+
+    def _prepare(self, function: str) -> None:
+        """Make a function's grammar as soon as its name is certain: no mask has to wait for it then."""
+        for terminal in self.grammar.terminals.values():
+            if isinstance(terminal.definition, Sub):
+                self._scope(terminal.definition.choose(function))
 
     def _edge(self, configuration: Configuration, token: int) -> Edge | None:
         tokens = self.vocabulary.tokens
         data = tokens[token] if 0 <= token < len(tokens) else b""
         if not data:
             return self._special_edge(configuration, token)
+        if len(configuration.threads) == 1:
+            (thread,) = configuration.threads
+            if not thread.bound.lexeme.narrow:
+                inside = thread.bound.lexeme.inside(thread.state, data)
+                if inside is not None:
+                    following, released = inside
+                    if following != thread.state:
+                        configuration = self._configuration((thread.stack.thread(thread.bound, following),))
+                    return Edge(configuration, _piece(thread.bound, released))
         readings: dict[Thread, tuple[bool, Events]] = {}
         for thread in configuration.threads:
             found: list[tuple[Thread, Events]] = []
@@ -324,6 +419,8 @@ class Automaton:
         if not readings:
             return None
         target = self._configuration(tuple(readings))
+        if before.parameter is not None or target.parameter is not None:
+            readings = _name_parameters(before, target, readings)
         if len(readings) == 1 and not before.ambiguous:
             ((_, events),) = readings.values()
             return Edge(target, coalesce(events))
@@ -353,7 +450,7 @@ class Automaton:
             if not configuration.end:
                 pieces: list[Piece] = []
                 self._fill(configuration.threads, self._trie.root, pieces)
-                if any(pieces):
+                if pieces:
                     mask = self._union(pieces)
                 else:
                     log.error("dead end in the grammar %r: the sequence ends", self.grammar.title)
@@ -362,17 +459,21 @@ class Automaton:
 
     def _union(self, pieces: Sequence[Piece]) -> NDArray[np.int32]:
         # The same pieces make the same mask: most masks are found without making their words again.
-        key = (
-            frozenset(id(piece.words) for piece in pieces if piece.words is not None),
-            frozenset(token for piece in pieces for token in piece.ids),
-        )
+        key = frozenset(pieces)
         mask = self._masks.get(key)
         if mask is None:
-            words = union(pieces, self._trie.words)
+            words = union(key, self._trie.words).view(np.int32)
             words.flags.writeable = False
-            content = words.tobytes()
-            mask = self._masks.setdefault(content, words.view(np.int32))
-            self._masks[key] = mask
+            # Hashing all words takes longer than making them. Few tokens are hashed themselves; of many, a
+            # sample finds the masks to compare with.
+            few = all(piece.words is None for piece in key)
+            sample = frozenset(i for piece in key for i in piece.ids) if few else words[::8].tobytes()
+            alike = self._alike.setdefault(sample, [])
+            mask = next((known for known in alike if np.array_equal(known, words)), words)
+            if mask is words:
+                alike.append(words)
+                self._distinct_masks += 1
+            mask = self._masks.setdefault(key, mask)
         return mask
 
     def _fill(self, threads: Iterable[Thread], position: Position, pieces: list[Piece]) -> None:
@@ -385,7 +486,8 @@ class Automaton:
                     pieces.append(lexeme.special_piece)
                 continue
             walk = lexeme.walk(thread.state, position)
-            pieces.append(walk.inside)
+            if walk.inside.some:
+                pieces.append(walk.inside)
             for outcome, crossed in walk.crossings:
                 pieces += self._after(thread, outcome, crossed)
             if at_root and not lexeme.narrow and lexeme.accepts(thread.state):
@@ -405,28 +507,90 @@ class Automaton:
 
     def _after(self, thread: Thread, outcome: Value, position: Position) -> list[Piece]:
         """What may follow the terminal of `thread`, which is complete at `position`."""
+        if not len(position.nodes):
+            return [position.piece] if position.piece.some else []
         bound = thread.bound
         text = bound.lexeme.text
         label = bound.label if bound.label is not None or text is not None else outcome
+        scope = thread.stack.scope
+        following = thread.stack.state.actions.get(bound.number)
+        if isinstance(following, State) and scope.is_plain(following):
+            fill = self._plain_fill(scope, following, position)
+            if not fill.tails:
+                return fill.pieces
         stack = self._shift(thread.stack, bound.number, label)
         if text is not None and isinstance(outcome, int):
             stack = self._shift_all(stack, text.stops[outcome].terminals)
-        if stack is None:
-            return []
+        return self._fill_stack(stack, position) if stack is not None else []
+
+    def _fill_stack(self, stack: Stack, position: Position) -> list[Piece]:
+        """The tokens of `position` that can be read from `stack` on."""
         known = stack.fills.get(position)
         if known is None:
-            known = [position.piece]
-            if len(position.nodes):
+            if stack.scope.is_plain(stack.state):
+                fill = self._plain_fill(stack.scope, stack.state, position)
+                known = list(fill.pieces)
+                for path, behind in fill.tails:
+                    reached: Stack | None = stack
+                    for number, label in path:
+                        reached = self._shift(reached, number, label) if reached is not None else None
+                    known += self._fill_stack(reached, behind) if reached is not None else []
+            else:
+                known = [position.piece]
                 self._fill([begun for begun, _ in self._fresh(stack)], position, known)
-            known = stack.fills.setdefault(position, [piece for piece in known if piece])
+            known = stack.fills.setdefault(position, [piece for piece in known if piece.some])
+        return known
+
+    def _plain_fill(self, scope: Scope, state: State, position: Position) -> Fill:
+        """What `_fill_stack` finds for every stack in a plain state: after a name mostly all of it."""
+        known = scope.fills.get((state, position))
+        if known is None:
+            pieces = [position.piece]
+            tails: list[tuple[tuple[tuple[int, Value], ...], Position]] = []
+            for number, following in state.actions.items():
+                (bound,) = self._bind(scope, number, scope.terminals[number])
+                walk = bound.lexeme.walk(bound.lexeme.start, position)
+                pieces.append(walk.inside)
+                for outcome, crossed in walk.crossings:
+                    if not len(crossed.nodes):
+                        pieces.append(crossed.piece)
+                    elif isinstance(following, State) and scope.is_plain(following):
+                        further = self._plain_fill(scope, following, crossed)
+                        pieces += further.pieces
+                        tails += [(((number, outcome), *path), behind) for path, behind in further.tails]
+                    else:
+                        tails.append((((number, outcome),), crossed))
+            known = Fill([piece for piece in pieces if piece.some], tails)
+            scope.fills[state, position] = known
         return known
 
 
 _NOTHING = Live((), end=False)
 
 
+def _name_parameters(
+    before: Configuration, target: Configuration, readings: dict[Thread, tuple[bool, Events]]
+) -> dict[Thread, tuple[bool, Events]]:
+    """Tell a parameter's name in the token that decides it, and not again where it is complete."""
+    named, naming = before.parameter, target.parameter
+    goes_on = named is not None and naming is not None and named.stack is naming.stack
+    renamed: dict[Thread, tuple[bool, Events]] = {}
+    for thread, (was_text, events) in readings.items():
+        if named is not None:
+            told = next(
+                (i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events)
+            )
+            events = events[:told] + events[told + 1 :]
+        if naming is not None and not goes_on:
+            events += _completion(naming.bound.terminal, naming.bound.label)
+        renamed[thread] = (was_text, events)
+    return renamed
+
+
 def _opening(bound: Bound) -> Events:
-    """A function's name can be certain before its first byte: when there is no other."""
+    """What is certain before a terminal's first byte: a name where there is no other, the type of a value."""
+    if bound.terminal.role is Role.TEXT:
+        return (Text(b""),)
     if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique[bound.lexeme.start] is not None:
         return (FunctionOpen(str(bound.unique[bound.lexeme.start])),)
     return ()

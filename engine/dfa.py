@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 DEAD = -1
+_NOTHING = object()
 Row = Sequence[int]
 
 
@@ -29,28 +30,16 @@ def is_final(dfa: DFA, state: int) -> bool:
     return dfa.accepts(state) and max(dfa.row(state)) == DEAD
 
 
-def row_of(edges: Mapping[int, int]) -> Row:
-    """The row of a state whose edges are `edges`."""
-    row = [DEAD] * 256
-    for byte, following in edges.items():
-        row[byte] = following
-    return row
-
-
 class Table:
     """An automaton given by its edges: `edges[state]` maps bytes to states."""
 
     def __init__(self, edges: Sequence[Mapping[int, int]], accepting: Iterable[int]) -> None:
         self.start = 0
-        self._edges = edges
-        self._rows: dict[int, Row] = {}
+        self._rows = [[row.get(byte, DEAD) for byte in range(256)] for row in edges]
         self._accepting = frozenset(accepting)
 
     def row(self, state: int) -> Row:
-        row = self._rows.get(state)
-        if row is None:
-            row = self._rows[state] = row_of(self._edges[state])
-        return row
+        return self._rows[state]
 
     def accepts(self, state: int) -> bool:
         return state in self._accepting
@@ -59,35 +48,46 @@ class Table:
 class Words:
     """A finite set of byte strings as a trie; each may carry a label.
 
+    `prefixes`: spellings of what stands before every word, each the end of the first; they share its states.
     `unique[state]` is the label when all strings below the state carry the same one, else None.
     """
 
-    def __init__(self, words: Iterable[tuple[bytes, object]]) -> None:
+    def __init__(self, words: Iterable[tuple[bytes, object]], prefixes: Sequence[bytes] = (b"",)) -> None:
         self.start = 0
-        self.edges: list[dict[int, int]] = [{}]
+        self.edges: list[dict[int, int]] = [{} for _ in range(len(prefixes[0]) + 1)]
         self.labels: dict[int, object] = {}
-        self.unique: list[object | None] = []
         self._rows: dict[int, Row] = {}
-        below: list[set[object]] = [set()]
+        root = len(prefixes[0])
+        for at, byte in enumerate(prefixes[0]):
+            self.edges[at][byte] = at + 1
+        for prefix in prefixes[1:]:
+            self.edges[0][prefix[0]] = root - len(prefix) + 1
+        unique: list[object | None] = [_NOTHING] * (root + 1)
         for word, label in words:
-            state = 0
-            below[0].add(label)
+            state = root
             for byte in word:
+                if unique[state] is not label:
+                    unique[state] = label if unique[state] is _NOTHING else None
                 following = self.edges[state].get(byte)
                 if following is None:
                     following = self.edges[state][byte] = len(self.edges)
                     self.edges.append({})
-                    below.append(set())
+                    unique.append(_NOTHING)
                 state = following
-                below[state].add(label)
+            if unique[state] is not label:
+                unique[state] = label if unique[state] is _NOTHING else None
             self.labels[state] = label
-        self.unique = [next(iter(labels)) if len(labels) == 1 else None for labels in below]
-        self.prefix_free = not any(self.edges[state] for state in self.labels)
+        self.unique = [unique[root]] * root + unique[root:]
+        # An empty word would be complete before it is read.
+        self.prefix_free = self.start not in self.labels and not any(self.edges[s] for s in self.labels)
 
     def row(self, state: int) -> Row:
         row = self._rows.get(state)
         if row is None:
-            row = self._rows[state] = row_of(self.edges[state])
+            built = [DEAD] * 256
+            for byte, following in self.edges[state].items():
+                built[byte] = following
+            row = self._rows[state] = built
         return row
 
     def accepts(self, state: int) -> bool:
@@ -159,6 +159,62 @@ def json_string() -> Table:
     return Table(edges, {JSON_END})
 
 
+def canonical_json_string() -> Table:
+    """A JSON string in which only what must be escaped is, in the way that `json.dumps` does it."""
+    escape, u1, u2, u3, u4 = range(3, 8)
+    edges: list[dict[int, int]] = [{} for _ in range(9 + 7)]
+    edges[0][ord('"')] = JSON_BODY
+    edges[JSON_BODY].update({b: JSON_BODY for b in range(0x20, 0x80) if b not in b'"\\'})
+    edges[JSON_BODY][ord('"')] = JSON_END
+    edges[JSON_BODY][ord("\\")] = escape
+    edges[escape].update(dict.fromkeys(b'"\\bfnrt', JSON_BODY))
+    edges[escape][ord("u")] = u1
+    edges[u1][ord("0")] = u2
+    edges[u2][ord("0")] = u3
+    edges[u3].update({ord("0"): u4, ord("1"): 8})
+    edges[u4].update(dict.fromkeys(b"01234567bef", JSON_BODY))  # the others have short escapes
+    edges[8].update(dict.fromkeys(b"0123456789abcdef", JSON_BODY))
+    utf8_edges(edges, JSON_BODY, 9)
+    return Table(edges, {JSON_END})
+
+
+class StringsExcept:
+    """Canonical JSON strings other than some: a trie of those beside the automaton of any string.
+
+    States: the nodes of the trie, while the text could still become one of `excluded`; then those of the
+    string, `nodes` higher.
+    """
+
+    def __init__(self, excluded: Iterable[bytes]) -> None:
+        self.words = Words((text, None) for text in excluded)
+        self.nodes = len(self.words.edges) if self.words.labels else 0
+        self.start = 0
+        self._string = canonical_json_string()
+        self._rows: dict[int, Row] = {}
+        self._states = [0] * self.nodes
+        for node, edges in enumerate(self.words.edges):  # children have higher numbers
+            for byte, child in edges.items():
+                self._states[child] = self._string.row(self._states[node])[byte]
+
+    def string_state(self, state: int) -> int:
+        """The state of the string's automaton that corresponds to `state`."""
+        return self._states[state] if state < self.nodes else state - self.nodes
+
+    def row(self, state: int) -> Row:
+        row = self._rows.get(state)
+        if row is None:
+            string = self._string.row(self.string_state(state))
+            built = [DEAD if following < 0 else following + self.nodes for following in string]
+            if state < self.nodes:
+                for byte, child in self.words.edges[state].items():
+                    built[byte] = DEAD if child in self.words.labels else child
+            row = self._rows[state] = built
+        return row
+
+    def accepts(self, state: int) -> bool:
+        return self._string.accepts(self.string_state(state))
+
+
 class Quoted:
     """`"` inside `"`: puts quotes around an automaton whose texts have none that are not escaped."""
 
@@ -184,120 +240,74 @@ class Quoted:
         return state == 1
 
 
-class Except:
-    """The texts of `dfa` other than some words.
-
-    States are pairs: of `dfa`, and of the trie of the words, dead as soon as the text is none of them. It is
-    for automata in which every state leads to endlessly many texts, so that nothing has to be trimmed.
-    """
-
-    def __init__(self, dfa: DFA, words: Iterable[bytes]) -> None:
-        self.dfa = dfa
-        self.words = Words([(word, None) for word in words])
-        self._ids: dict[tuple[int, int], int] = {}
-        self._pairs: list[tuple[int, int]] = []
-        self._rows: dict[int, Row] = {}
-        self._lock = threading.Lock()
-        self.start = self._state(dfa.start, self.words.start)
-
-    def base(self, state: int) -> int:
-        """The state of the automaton without exceptions."""
-        return self._pairs[state][0]
-
-    def node(self, state: int) -> int:
-        """The node in the trie of the words, or dead."""
-        return self._pairs[state][1]
-
-    def accepts(self, state: int) -> bool:
-        base, node = self._pairs[state]
-        return self.dfa.accepts(base) and node not in self.words.labels
-
-    def row(self, state: int) -> Row:
-        row = self._rows.get(state)
-        if row is None:
-            base, node = self._pairs[state]
-            inside = self.dfa.row(base)
-            edges = self.words.edges[node] if node != DEAD else {}
-            plain = {DEAD: DEAD, **{to: self._state(to, DEAD) for to in set(inside) - {DEAD}}}
-            built = [plain[to] for to in inside]
-            for byte, child in edges.items():
-                # The last byte of a word ends it, and with it the text.
-                built[byte] = DEAD if child in self.words.labels else self._state(inside[byte], child)
-            row = self._rows[state] = built
-        return row
-
-    def _state(self, base: int, node: int) -> int:
-        pair = (base, node)
-        state = self._ids.get(pair)
-        if state is None:
-            with self._lock:
-                state = self._ids.get(pair)
-                if state is None:
-                    state = len(self._pairs)
-                    self._pairs.append(pair)
-                    self._ids[pair] = state
-        return state
-
-
-Step = Callable[[int, int, int], int]
-
-
 class Counted:
     """An automaton with a bounded number of characters.
 
-    `step(state, following, count)` gives the count after an edge, or -1 where the bounds forbid it. States
-    are made only for the (state, count) pairs that are met, so a large bound costs nothing.
+    `begins(state)`: whether a byte read in `state` begins a character. `bound(state, count)`: what to count
+    as read in `state` after `count` characters, or -1 where the bounds forbid to be there. `held(state)`: how
+    many of the counted characters may still turn out to stand behind the end. States are made only for the
+    (state, count) pairs that are met, so a large bound costs nothing.
     """
 
-    def __init__(self, dfa: DFA, step: Step, minimum: int, maximum: int | None) -> None:
-        self.dfa, self.minimum, self.maximum = dfa, minimum, maximum
-        self._step = step
+    def __init__(
+        self,
+        dfa: DFA,
+        begins: Callable[[int], bool],
+        bound: Callable[[int, int], int],
+        minimum: int,
+        maximum: int | None,
+        held: Callable[[int], int] = lambda state: 0,
+    ) -> None:
+        self.dfa, self.begins, self.bound = dfa, begins, bound
+        self.minimum, self.maximum = minimum, maximum
+        self._held = held
         self._ids: dict[tuple[int, int], int] = {}
         self._pairs: list[tuple[int, int]] = []
         self._rows: dict[int, Row] = {}
         self._lock = threading.Lock()
-        self.start = self._state(dfa.start, 0)
+        self.start = self.state(dfa.start, 0)
 
-    def _state(self, base: int, count: int) -> int:
+    def state(self, base: int, count: int) -> int:
+        """The number of a pair of a state of the automaton and a count."""
         pair = (base, count)
         state = self._ids.get(pair)
         if state is None:
             with self._lock:
                 state = self._ids.get(pair)
                 if state is None:
-                    state = self._ids[pair] = len(self._pairs)
+                    # Reads take no lock: the number is published when there is something behind it.
+                    state = len(self._pairs)
                     self._pairs.append(pair)
+                    self._ids[pair] = state
         return state
 
-    def base(self, state: int) -> int:
-        """The state of the automaton without its bounds."""
-        return self._pairs[state][0]
-
-    def count(self, state: int) -> int:
-        """The characters so far."""
-        return self._pairs[state][1]
+    def pair(self, state: int) -> tuple[int, int]:
+        """The state of the automaton without its bounds, and the characters counted."""
+        return self._pairs[state]
 
     def is_far(self, state: int, longest: int) -> bool:
         """Whether no token of at most `longest` characters can meet a bound: as if there were none."""
-        count = self._pairs[state][1]
+        base, count = self._pairs[state]
         if self.maximum is not None and self.maximum - count < longest:
             return False
-        return count >= self.minimum
+        return count - self._held(base) >= self.minimum
 
     def accepts(self, state: int) -> bool:
-        return self.dfa.accepts(self._pairs[state][0])
+        base, count = self._pairs[state]
+        return self.dfa.accepts(base) and self.minimum <= count
 
     def row(self, state: int) -> Row:
         row = self._rows.get(state)
         if row is None:
             base, count = self._pairs[state]
+            count += self.begins(base)
             seen: dict[int, int] = {DEAD: DEAD}
             built = []
             for following in self.dfa.row(base):
                 target = seen.get(following)
                 if target is None:
-                    after = self._step(base, following, count)
-                    target = seen[following] = DEAD if after == DEAD else self._state(following, after)
+                    after = self.bound(following, count)
+                    target = seen[following] = DEAD if after == DEAD else self.state(following, after)
                 built.append(target)
             row = self._rows[state] = built
         return row
@@ -306,13 +316,12 @@ class Counted:
 def counted_json_string(minimum: int, maximum: int | None) -> Counted:
     """A JSON string of `minimum` to `maximum` characters (code points, as JSON Schema counts)."""
 
-    def step(state: int, following: int, count: int) -> int:
-        if state != JSON_BODY:
-            return count
-        if following == JSON_END:
-            return count if count >= minimum else DEAD
+    def bound(state: int, count: int) -> int:
+        if state == JSON_END:
+            count -= 1  # the closing quote is no character
+            return count if minimum <= count and (maximum is None or count <= maximum) else DEAD
         if maximum is None:
-            return min(count + 1, minimum)
-        return count + 1 if count < maximum else DEAD
+            return min(count, minimum)
+        return count if count <= maximum else DEAD
 
-    return Counted(json_string(), step, minimum, maximum)
+    return Counted(json_string(), lambda state: state == JSON_BODY, bound, minimum, maximum)

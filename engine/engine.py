@@ -2,45 +2,89 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
+from pathlib import Path
 
+from larksong.engine import precomputed
 from larksong.engine.automaton import Automaton, Lexemes
 from larksong.engine.errors import NoEndToken
+from larksong.engine.forced import Encode, ForcedTokens
 from larksong.engine.grammar import Grammar
 from larksong.engine.matcher import Matcher
 from larksong.engine.trie import Trie
 from larksong.engine.vocabulary import Vocabulary
 
+log = logging.getLogger(__name__)
+
+DEFAULT_CACHE_BYTES = 256 << 20
+
 
 class Engine:
     """Makes matchers; one engine serves all requests over a vocabulary, from any thread.
 
-    The automata of the last `automata` grammars are kept. Grammars are compared by identity: whoever makes
-    them keeps equal ones as one object.
+    Automata of grammars are kept, least recently used out first, while all of them take less than
+    `cache_bytes`; sequences that still run on one that was let go keep it. Grammars are compared by identity:
+    whoever makes them keeps equal ones as one object. `disk_cache`: the folder for what `warm_up` makes, None
+    for the user's cache folder. `encode`: how the model's tokenizer writes text in the middle of a turn;
+    without it `Matcher.forced` knows special tokens alone.
     """
 
-    def __init__(self, vocabulary: Vocabulary, automata: int = 64) -> None:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        *,
+        cache_bytes: int = DEFAULT_CACHE_BYTES,
+        disk_cache: Path | None = None,
+        encode: Encode | None = None,
+    ) -> None:
         if not vocabulary.eos_ids:
             raise NoEndToken
         self.vocabulary = vocabulary
-        self.trie = Trie(vocabulary.tokens, vocabulary.width)
+        self._path = precomputed.path_for(vocabulary.fingerprint, disk_cache)
+        arrays = precomputed.load(self._path)
+        self._loaded = arrays is not None
+        self.trie = Trie(vocabulary.tokens, vocabulary.width, arrays)
         self._lexemes = Lexemes(self.trie)
+        self._forced = ForcedTokens(vocabulary, self.trie, encode)
+        if arrays is not None:
+            for name, lexeme in self._lexemes.shared.items():
+                precomputed.restore_walks(name, lexeme, self.trie, arrays)
         self._automata: OrderedDict[int, Automaton] = OrderedDict()
-        self._limit = automata
+        self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
+
+    def warm_up(self) -> None:
+        """Do now, and keep on disk, what does not depend on any request. Takes about a second once."""
+        for lexeme in self._lexemes.shared.values():
+            lexeme.walk_all_states()
+        if not self._loaded:
+            arrays = dict(self.trie.arrays)
+            for name, lexeme in self._lexemes.shared.items():
+                arrays |= precomputed.walk_arrays(name, lexeme)
+            precomputed.save(self._path, arrays)
+            self._loaded = True
 
     def automaton(self, grammar: Grammar) -> Automaton:
         """The token automaton of a grammar: the same one as long as it is kept."""
         with self._lock:
-            found = self._automata.get(id(grammar))
-            if found is None:
-                found = self._automata[id(grammar)] = Automaton(grammar, self.vocabulary, self._lexemes)
-                if len(self._automata) > self._limit:
-                    self._automata.popitem(last=False)
-            self._automata.move_to_end(id(grammar))
+            found = self._automata.pop(id(grammar), None)
+            if found is None or found.size() > self._cache_bytes // 2:
+                # An automaton grows with what is written; one that has grown too large is begun anew.
+                found = Automaton(grammar, self.vocabulary, self._lexemes)
+            self._make_room()
+            self._automata[id(grammar)] = found
         return found
+
+    def _make_room(self) -> None:
+        total = sum(automaton.size() for automaton in self._automata.values())
+        while self._automata and total > self._cache_bytes:
+            _, oldest = self._automata.popitem(last=False)
+            total -= oldest.size()
+        if self._lexemes.meter.bytes > self._cache_bytes // 2:
+            self._lexemes.forget()
 
     def matcher(self, grammar: Grammar) -> Matcher:
         """A matcher at the beginning of a turn."""
-        return Matcher(self.automaton(grammar))
+        return Matcher(self.automaton(grammar), self._forced)

@@ -8,11 +8,12 @@ engine's form alone, where one terminal knows all names.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
+from itertools import chain, count
 
-from larksong.engine.attributes import Action, Value
+from larksong.engine.attributes import Action
 from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Choice, Keys, Sub, Terminal
+from larksong.engine.terminals import Choice, Keys, Role, Sub, Terminal
 
 
 def expand(grammar: Grammar) -> Grammar:
@@ -34,14 +35,16 @@ def _inline(grammar: Grammar) -> Grammar:
         if sub is None:
             rules.append(rule)
             continue
-        # The terminal before it chooses the grammar by its label.
-        chooser = rule.expansion[rule.expansion.index(sub) - 1]
+        # The function's name before it chooses the grammar by its label.
+        chooser = next(name for name in rule.expansion if grammar.terminals[name].role is Role.FUNCTION_OPEN)
         terminals.pop(chooser, None)
-        for label, spellings in _by_label(grammar.terminals[chooser]):
+        choice = grammar.terminals[chooser].definition
+        assert isinstance(choice, Choice)
+        for text, label in choice.words:
             entered = subs[sub].choose(label)
-            name = f"{chooser}_{_terminal_name(str(label))}"
-            terminals[name] = Terminal(name, Choice(tuple((text, label) for text in spellings)))
-            start = f"{_rule_name(entered.title)}_arguments"
+            name = _free(f"{chooser}_{_terminal_name(str(label))}", terminals)
+            terminals[name] = Terminal(name, Choice(((text, label),), choice.prefixes))
+            start = _free(f"{_rule_name(entered.title)}_arguments", pending)
             pending[start] = entered
             expansion = tuple({sub: start, chooser: name}.get(each, each) for each in rule.expansion)
             rules.append(Rule(rule.origin, expansion))
@@ -59,25 +62,17 @@ def _merge(
     for name, terminal in entered.terminals.items():
         known = terminals.get(name)
         if known is not None and known != terminal:
-            names[name] = f"{_terminal_name(entered.title)}_{name}"
+            names[name] = _free(f"{start.upper()}_{name}", terminals)
         new = names.get(name, name)
         terminals[new] = Terminal(new, terminal.definition, terminal.role, terminal.predicate)
     for origin in {rule.origin for rule in entered.rules} & taken:
-        names.setdefault(origin, f"{_rule_name(entered.title)}_{origin}")
+        names.setdefault(origin, _free(f"{start}_{origin}", taken))
     for origin, action in entered.actions.items():
         actions[names.get(origin, origin)] = action
     for rule in entered.rules:
         yield Rule(
             names.get(rule.origin, rule.origin), tuple(names.get(each, each) for each in rule.expansion)
         )
-
-
-def _by_label(terminal: Terminal) -> Iterable[tuple[Value, list[str]]]:
-    assert isinstance(terminal.definition, Choice)
-    found: dict[Value, list[str]] = {}
-    for text, label in terminal.definition.words:
-        found.setdefault(label, []).append(text)
-    return found.items()
 
 
 def _split_keys(grammar: Grammar) -> Grammar:
@@ -113,8 +108,15 @@ def _alternatives(rule: Rule, split: Mapping[str, list[str]]) -> Iterator[Rule]:
         yield Rule(rule.origin, tuple(single if name == keys else name for name in rule.expansion))
 
 
+def _free(wanted: str, taken: Container[str]) -> str:
+    """`wanted`, numbered if it is taken: different names of tools may be written alike."""
+    names = chain([wanted], (f"{wanted}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
+
+
 def _rule_name(text: str) -> str:
-    return "".join(c if c.isascii() and c.isalnum() else "_" for c in text.lower()).strip("_") or "x"
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in text.lower()).strip("_")
+    return name if name[:1].isalpha() else f"x{name}"
 
 
 def _terminal_name(text: str) -> str:

@@ -1,72 +1,65 @@
-"""A terminal's automaton on a vocabulary: which tokens stay inside it, and where the others leave it.
-
-A `Walk` is what a mask needs to know of one terminal in one state: the tokens that end inside it, and the
-merged positions from which the rest of a token belongs to whatever follows. Walks depend on the terminal's
-definition and the vocabulary alone, so all requests share them.
-"""
+"""A lexeme: the automaton of a terminal's definition on a vocabulary, with its walks."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from larksong.engine.dfa import DEAD, DFA, Counted, Except, Row, Words, is_final
-from larksong.engine.near import Lengths, json_lengths, without_words
+from larksong.engine import walks
+from larksong.engine.dfa import DFA, Counted, StringsExcept, Words, is_final
+from larksong.engine.sweep import Sweeper
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import MatchedText, StopText
-from larksong.engine.trie import Piece, Position, Trie, clear, union
+from larksong.engine.trie import Piece, Position, Trie
+from larksong.engine.walks import Profile, Walk
 
 
-_UNBOUNDED = 1 << 40
+class Meter:
+    """Counts roughly how many bytes are kept."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
 
 
-class Walk(NamedTuple):
-    """`inside`: tokens that end within the terminal. `crossings`: (outcome, position) of its ends."""
-
-    inside: Piece
-    crossings: tuple[tuple[Hashable, Position], ...]
+# Measured with tracemalloc, rounded up: an entry of a cache with its key.
+_ENTRY_BYTES = 400
 
 
 class Lexeme:
-    """The lazy DFA of a definition, with its walks over one vocabulary's trie."""
+    """The lazy DFA of a definition, with its walks over one vocabulary's trie.
 
-    def __init__(
-        self,
-        definition: Readable,
-        trie: Trie,
-        plain_text: Lexeme | None = None,
-        unbounded: Lexeme | None = None,
-    ) -> None:
+    `basis`: the lexeme from whose walks this one's are made: plain text of text with stops, any string of
+    strings other than some, the unbounded one of a bounded one. `meter` counts what is kept.
+    """
+
+    def __init__(self, definition: Readable, trie: Trie, meter: Meter, basis: Lexeme | None = None) -> None:
+        self._meter = meter
+        meter.bytes += 5 * _ENTRY_BYTES
         self.definition = definition
         self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
         self.special_piece = Piece(sorted(self.special), None)
         self.dfa: DFA = Words([]) if isinstance(definition, Special) else definition.dfa()
         self.start = self.dfa.start
+        self.row = self.dfa.row
+        self.accepts = self.dfa.accepts
         self.words = self.dfa if isinstance(self.dfa, Words) else None
         self.text: StopText | None = None
         if isinstance(definition, TextUntil):
             base = self.dfa.dfa if isinstance(self.dfa, Counted | MatchedText) else self.dfa
             assert isinstance(base, StopText)
             self.text = base
-        # Literals and finite sets are followed along the trie, everything else is walked level by level.
         self.narrow = self.words is not None and self.words.prefix_free
+        """a literal or finite set that is complete without a look at the next byte"""
         self.labelled = isinstance(definition, Choice)
         self._trie = trie
-        self._plain_text = plain_text
-        self._unbounded = unbounded
-        self._lengths: dict[tuple[int, Position], Lengths] = {}
+        self._basis = basis
         self._walks: dict[tuple[int, Position], Walk] = {}
+        self._profiles: dict[tuple[int, Position], Profile] = {}
         self._final: dict[int, bool] = {}
-        self._table: NDArray[np.int32] = np.full((16, 256), DEAD - 1, np.int32)
+        self._inside: dict[tuple[int, bytes], tuple[int, bytes] | None] = {}
+        self._sweeper = Sweeper(self.dfa)
+        self._counting: Sweeper | None = None
 
-    def row(self, state: int) -> Row:
-        return self.dfa.row(state)
-
-    def accepts(self, state: int) -> bool:
-        return self.dfa.accepts(state)
+    # -- reading bytes
 
     def final(self, state: int) -> bool:
         """Complete without a look at the next byte."""
@@ -77,17 +70,18 @@ class Lexeme:
 
     def outcome(self, state: int) -> Hashable:
         """What the terminal turned out to be: a choice's label, a text's stop (its index), else None."""
+        return self._outcome(self._base(state))
+
+    def _outcome(self, base: int) -> Hashable:
         if self.labelled and self.words is not None:
-            return self.words.labels[state]
-        if self.text is not None:
-            return self.text.stop.get(self._text_node(state))
-        return None
+            return self.words.labels[base]
+        return self.text.stop.get(base) if self.text is not None else None
 
     def held(self, state: int) -> bytes:
         """The bytes of a text that are held back in `state`, since they may be the start of a stop."""
         if self.text is None:
             return b""
-        node = self._text_node(state)
+        node = self._base(state)
         return self.text.held[node] if node < self.text.nodes else b""
 
     def released(self, state: int, data: bytes, following: int) -> bytes:
@@ -97,172 +91,113 @@ class Lexeme:
         known = self.held(state) + data
         return known[: len(known) - len(self.held(following))]
 
-    def _text_node(self, state: int) -> int:
-        return self.dfa.base(state) if isinstance(self.dfa, Counted | MatchedText) else state
+    def _base(self, state: int) -> int:
+        if isinstance(self.dfa, Counted | MatchedText):
+            return self.dfa.pair(state)[0]
+        return state
+
+    def inside(self, state: int, data: bytes) -> tuple[int, bytes] | None:
+        """Where `data` leads when all of it stays inside the terminal, and what it releases; else None.
+
+        Kept, since texts repeat their tokens: most tokens of a long value are found here.
+        """
+        key = (state, data)
+        try:
+            return self._inside[key]
+        except KeyError:
+            found: tuple[int, bytes] | None = None
+            following = state
+            for byte in data:
+                following = self.row(following)[byte]
+                if following < 0 or self.final(following):
+                    break
+            else:
+                found = (following, self.released(state, data, following))
+            self._meter.bytes += _ENTRY_BYTES
+            return self._inside.setdefault(key, found)
+
+    # -- walks
 
     def walk(self, state: int, position: Position) -> Walk:
         """The walk from `state` over the tokens of `position`."""
         key = (state, position)
         walk = self._walks.get(key)
         if walk is None:
-            if isinstance(self.dfa, Counted):
-                if self._unbounded is not None and self.dfa.is_far(state, self._trie.longest):
-                    walk = self._unbounded.walk(self.dfa.base(state), position)
-                elif self._unbounded is not None and self.text is None:
-                    walk = self._walk_counted(self.dfa, self._unbounded, state, position)
-                else:
-                    walk = self._walk(state, position)
-            elif isinstance(self.dfa, Except) and self._unbounded is not None:
-                walk = self._walk_except(self.dfa, self._unbounded, state, position)
-            elif self.narrow and self.words is not None:
-                walk = self._walk_words(self.words, state, position)
-            elif self.text is self.dfa and self._plain_text is not None and self._markers_are_split():
-                assert self.text is not None
-                walk = self._walk_text(self.text, state, position)
-            else:
-                walk = self._walk(state, position)
-            walk = self._walks.setdefault(key, walk)
+            walk = self._walks.setdefault(key, self._walk(state, position))
+            self._meter.bytes += _ENTRY_BYTES + self._dense_bytes(walk.inside)
         return walk
 
+    def _dense_bytes(self, piece: Piece) -> int:
+        return 0 if piece.words is None else 4 * self._trie.words
+
     def _walk(self, state: int, position: Position) -> Walk:
-        """All tokens at once, one trie level after the other."""
-        trie, nodes = self._trie, position.nodes
-        inside: list[NDArray[np.int64]] = []
-        left: dict[Hashable, tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]]] = {}
+        dfa, basis, trie = self.dfa, self._basis, self._trie
+        if self.narrow and self.words is not None:
+            return walks.of_words(self.words, state, position)
+        if basis is not None:
+            if isinstance(dfa, Counted):
+                base, count = dfa.pair(state)
+                if dfa.is_far(state, trie.longest):
+                    return basis.walk(base, position)
+                profile = basis.profile(dfa, base, position)
+                return walks.of_profile(profile, dfa, count, trie, self._outcome)
+            if isinstance(dfa, StringsExcept):
+                any_string = basis.walk(dfa.string_state(state), position)
+                return walks.of_other_strings(dfa, any_string, state, position)
+            if self.text is not None and self._stops_are_split(self.text):
+                plain = basis.walk(self.text.text_state(state), position)
+                return walks.of_text(self.text, plain, state, position)
+        return walks.of_sweep(self._sweeper.sweep(state, position), trie, self.outcome)
 
-        def leave(at: int, onward: NDArray[np.int64], ended: NDArray[np.int64]) -> None:
-            if len(onward) or len(ended):
-                group = left.setdefault(self.outcome(at), ([], []))
-                group[0].append(onward)
-                group[1].append(ended)
-
-        none = np.zeros(0, np.int64)
-        states: NDArray[np.int32] = np.full(len(nodes), state, np.int32)
-        while len(nodes):
-            following = self._rows(states)[states, trie.byte[nodes]]
-            dead = following < 0
-            for at in np.unique(states[dead]).tolist():
-                if self.accepts(at):
-                    leave(at, nodes[dead & (states == at)], none)
-            nodes, following = nodes[~dead], following[~dead]
-            for at in np.unique(following).tolist():
-                if self.final(at):
-                    here = following == at
-                    leave(at, trie.children(nodes[here])[0], trie.tokens(nodes[here])[0])
-                    nodes, following = nodes[~here], following[~here]
-            inside.append(trie.tokens(nodes)[0])
-            nodes, owner = trie.children(nodes)
-            states = following[owner]
-        crossings = tuple(
-            (outcome, Position(trie, np.concatenate(onward), np.concatenate(ended)))
-            for outcome, (onward, ended) in left.items()
+    def _stops_are_split(self, text: StopText) -> bool:
+        """Whether no token has a whole stop, or what is refused of one, beyond its first byte."""
+        return not any(
+            self._trie.inside_a_token(
+                stop.marker[: stop.refused_from or None] if index in text.refused else stop.marker
+            )
+            for index, stop in enumerate(text.stops)
         )
-        return Walk(Piece.of(np.concatenate(inside) if inside else none, trie.words), crossings)
 
-    def _walk_counted(self, dfa: Counted, plain: Lexeme, state: int, position: Position) -> Walk:
-        """A JSON string near a bound of its length: of the plain string's walk what keeps to the bounds."""
-        base, count = dfa.base(state), dfa.count(state)
-        walk = plain.walk(base, position)
-        key = (base, position)
-        lengths = plain._lengths.get(key)
-        if lengths is None:
-            made = json_lengths(plain._rows, self._trie, base, position)
-            lengths = plain._lengths.setdefault(key, made)
-        least = dfa.minimum - count
-        most = _UNBOUNDED if dfa.maximum is None else dfa.maximum - count
-        inside, fits = walk.inside, lengths.inside_counts <= most
-        if not fits.all():
-            inside = Piece.of(lengths.inside[fits], self._trie.words)
-        nodes = (least <= lengths.onward_counts) & (lengths.onward_counts <= most)
-        tokens = (least <= lengths.ended_counts) & (lengths.ended_counts <= most)
-        if nodes.all() and tokens.all():
-            return Walk(inside, walk.crossings)
-        crossed = Position(self._trie, lengths.onward[nodes], lengths.ended[tokens])
-        left = len(crossed.nodes) or len(crossed.ids)
-        return Walk(inside, ((None, crossed),) if left else ())
+    def profile(self, dfa: Counted, state: int, position: Position) -> Profile:
+        """The tokens of `position` by where they end and how many characters, as `dfa` counts, they have."""
+        key = (state, position)
+        profile = self._profiles.get(key)
+        if profile is None:
+            profile = self._profiles.setdefault(key, self._profile(dfa, state, position))
+            self._meter.bytes += sum(
+                _ENTRY_BYTES + self._dense_bytes(piece) for _, _, piece in profile.inside
+            )
+        return profile
 
-    def _walk_except(self, dfa: Except, plain: Lexeme, state: int, position: Position) -> Walk:
-        """The plain text's walk without the ends of the words that are excluded."""
-        walk = plain.walk(dfa.base(state), position)
-        node = dfa.node(state)
-        if node == DEAD:
-            return walk
-        crossings = []
-        for outcome, crossed in walk.crossings:
-            kept = without_words(dfa.words, node, position, crossed)
-            if len(kept.nodes) or len(kept.ids):
-                crossings.append((outcome, kept))
-        return Walk(walk.inside, tuple(crossings))
+    def _profile(self, dfa: Counted, state: int, position: Position) -> Profile:
+        text = self.text
+        holds_back = text is not None and state != 0 and text.text_state(state) == 0
+        if text is not None and holds_back and self._stops_are_split(text):
+            return walks.held_profile(text, self.profile(dfa, 0, position), state, position)
+        if self._counting is None:
+            self._counting = Sweeper(self.dfa, dfa.begins)
+        return walks.profile_of(self._counting.sweep(state, position), self._trie)
 
-    def _walk_words(self, words: Words, state: int, position: Position) -> Walk:
-        inside: list[Piece] = []
-        crossings: list[tuple[Hashable, Position]] = []
-        todo = [(state, position)]
-        for node, at in todo:
-            for byte, following in words.edges[node].items():
-                child = at.child(byte)
-                if child is None:
-                    continue
-                if following in words.labels:
-                    crossings.append((words.labels[following], child))
-                    continue
-                inside.append(child.piece)
-                if len(child.nodes):
-                    todo.append((following, child))
-        if any(piece.words is not None for piece in inside):
-            return Walk(Piece([], union(inside, self._trie.words)), tuple(crossings))
-        return Walk(Piece([i for piece in inside for i in piece.ids], None), tuple(crossings))
+    # -- what is kept
 
-    def _rows(self, states: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The transition table, complete for `states`."""
-        table: NDArray[np.int32] = self._table
-        for state in np.unique(states).tolist():
-            while state >= len(table):
-                table = np.vstack([table, np.full_like(table, DEAD - 1)])
-            if table[state, 0] == DEAD - 1:
-                table[state] = self.row(state)
-        self._table = table
-        return table
+    def walk_all_states(self) -> None:
+        """Make the walks of every state from the root of the trie (for an automaton of few states)."""
+        todo = [self.start]
+        for state in todo:
+            self.walk(state, self._trie.root)
+            todo += [other for other in set(self.row(state)) if other >= 0 and other not in todo]
 
-    def _markers_are_split(self) -> bool:
-        """Whether no token contains a whole stop beyond its first byte (a condition of `_walk_text`)."""
-        assert self.text is not None
-        for index, stop in enumerate(self.text.stops):
-            size = stop.refused_from if index in self.text.refused and stop.refused_from else len(stop.marker)
-            if self._trie.inside_a_token(stop.marker[:size]):
-                return False
-        return True
+    def root_walks(self) -> list[tuple[int, Walk]]:
+        """The walks from the root of the trie, by state."""
+        return [(state, walk) for (state, at), walk in self._walks.items() if at is self._trie.root]
 
-    def _walk_text(self, text: StopText, state: int, position: Position) -> Walk:
-        """Plain text's walk, shared by all texts, less the tokens that run into a stop."""
-        assert self._plain_text is not None
-        plain = self._plain_text.walk(text.text_state(state), position)
-        reached: dict[bytes, tuple[int, Position]] = {}
+    def set_root_walk(self, state: int, walk: Walk) -> None:
+        """Take over a walk from the root of the trie that was made before."""
+        self._walks.setdefault((state, self._trie.root), walk)
 
-        def follow(node: int, at: Position, path: bytes) -> None:
-            for byte, child in text.edges[node].items():
-                following = at.child(byte)
-                if following is None:
-                    continue
-                if child in text.refused or child in text.stop:
-                    reached.setdefault(path + bytes([byte]), (child, following))
-                else:
-                    follow(child, following, path + bytes([byte]))
-
-        if state < text.nodes:
-            for node in [*text.chain(state), 0]:
-                follow(node, position, b"")
-        if not reached:
-            return plain
-        words = plain.inside.words
-        words = np.zeros(self._trie.words, np.uint32) if words is None else words.copy()
-        for token in plain.inside.ids:
-            words[token >> 5] |= np.uint32(1 << (token & 31))
-        crossings: list[tuple[Hashable, Position]] = []
-        for path, (node, at) in reached.items():
-            if any(path != shorter and path.startswith(shorter) for shorter in reached):
-                continue  # the token met another stop before
-            clear(words, at.below)
-            if node not in text.refused:
-                crossings.append((text.stop[node], at))
-        return Walk(Piece([], words), tuple(crossings))
+    def forget(self) -> None:
+        """Drop what can be made again, except the walks from the root."""
+        root = self._trie.root
+        self._walks = {(state, at): walk for (state, at), walk in self._walks.items() if at is root}
+        self._profiles.clear()
+        self._inside.clear()

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import Content, Events, Reasoning, coalesce
-from larksong.engine.stack import Configuration, Edge
+from larksong.engine.forced import ForcedTokens
+from larksong.engine.stack import Branch, Configuration
 from larksong.engine.terminals import Role
 
 log = logging.getLogger(__name__)
@@ -23,14 +24,6 @@ class _Held(NamedTuple):
     events: Events
 
 
-class _Point(NamedTuple):
-    """A place in the sequence. `held`: the readings of an open value, by whether they read a raw string."""
-
-    configuration: Configuration
-    held: tuple[tuple[bool, _Held | None], ...]
-    fault: str | None
-
-
 class Matcher:
     """Constrains one sequence and reads it: `mask()` before a token is sampled, `advance()` after.
 
@@ -39,25 +32,31 @@ class Matcher:
     only an end-of-sequence token is allowed.
     """
 
-    def __init__(self, automaton: Automaton) -> None:
+    def __init__(self, automaton: Automaton, forced: ForcedTokens | None = None) -> None:
         self._automaton = automaton
-        self._points = [_Point(automaton.start, (), None)]
-        self._opening = automaton.start_events
+        self._forced = forced
+        self._tokens: list[int] = []
+        self._trail: list[Configuration] = [automaton.start]
+        self._open: dict[int, dict[bool, _Held | None]] = {}
+        """the readings of a value whose type is open, by place in the trail and whether they read a string"""
+        self._fault: tuple[int, str] | None = None
+        """the length of the trail at which a token was refused, and why"""
 
     @property
     def fault(self) -> str | None:
         """Why the sequence was ended by the matcher, or None."""
-        return self._points[-1].fault
+        return self._fault[1] if self._fault is not None else None
 
     @property
     def finished(self) -> bool:
         """Whether an end-of-sequence token was accepted."""
-        return self._points[-1].configuration.end
+        return self._trail[-1].end
 
     @property
     def complete(self) -> bool:
         """Whether the text so far is a whole turn: it has ended, or may end here."""
-        return self.finished or any(self.allows(token) for token in self._automaton.vocabulary.eos_ids)
+        ends = self._automaton.vocabulary.eos_ids
+        return self.finished or (self._fault is None and any(self.allows(token) for token in ends))
 
     def mask(self) -> NDArray[np.int32]:
         """The tokens that may come next.
@@ -65,74 +64,89 @@ class Matcher:
         Packed: bit `i & 31` of word `i >> 5`, shape (ceil(width / 32),). Read-only and shared: the same
         object for the same set of tokens. Never empty.
         """
-        point = self._points[-1]
-        if point.fault is not None:
+        if self._fault is not None:
             return self._automaton.end_mask
-        return self._automaton.mask(point.configuration)
+        mask = self._trail[-1].mask
+        return mask if mask is not None else self._automaton.mask(self._trail[-1])
 
     def allows(self, token: int) -> bool:
         """Whether `token` may come next."""
-        point = self._points[-1]
-        if point.fault is not None or point.configuration.end:
+        if self._fault is not None or self.finished:
             return token in self._automaton.vocabulary.eos_ids
-        return self._automaton.edge(point.configuration, token) is not None
+        return self._automaton.edge(self._trail[-1], token) is not None
+
+    def forced(self) -> tuple[int, ...]:
+        """The tokens that must come next, as the model's own tokenizer would write them; often none.
+
+        To be given to `advance` one by one. A model may be fed all of them at once, since nothing that it
+        says about them changes them.
+        """
+        if self._forced is None or self._fault is not None:
+            return ()
+        return self._forced.after(self._automaton, self._trail[-1], self._tokens)
 
     def advance(self, token: int) -> Events:
         """Accept a token; returns what it made certain."""
-        point = self._points[-1]
-        edge: Edge | None = None
-        if point.fault is None and not point.configuration.end:
-            edge = self._automaton.edge(point.configuration, token)
+        self._tokens.append(token)
+        trail = self._trail
+        edge = self._automaton.edge(trail[-1], token) if self._fault is None else None
         if edge is None:
-            self._points.append(self._refuse(point, token))
+            self._refuse(token)
             return ()
-        if not edge.branches:
-            self._points.append(_Point(edge.target, (), None))
-            events = edge.events
-        else:
-            events = self._choose(point, edge)
-        if self._opening and len(self._points) == 2:
-            return self._opening + events
+        target, events, branches = edge
+        trail.append(target)
+        if branches:
+            events = self._choose(events, branches)
+        if len(trail) == 2 and self._automaton.start_events:
+            events = self._automaton.start_events + events
         return events
 
-    def _choose(self, point: _Point, edge: Edge) -> Events:
+    def _choose(self, certain: Events, branches: tuple[Branch, ...]) -> Events:
         """Keep the readings of a value apart while its type is open; give out the one that is left."""
-        before = dict(point.held)
+        here = len(self._trail) - 1
+        before = self._open.get(here - 1, {})
         after: dict[bool, _Held | None] = {}
-        for branch in edge.branches:
-            if branch.is_text not in after:
-                earlier = before.get(branch.was_text)
-                after[branch.is_text] = _Held(earlier, branch.events) if branch.events else earlier
+        for was_text, is_text, events in branches:
+            if is_text not in after:
+                earlier = before.get(was_text)
+                after[is_text] = _Held(earlier, events) if events else earlier
         if len(after) > 1:
-            self._points.append(_Point(edge.target, tuple(after.items()), None))
-            return edge.events
-        self._points.append(_Point(edge.target, (), None))
+            self._open[here] = after
+            return certain
         (left,) = after.values()
         collected: list[Events] = []
         while left is not None:
             collected.append(left.events)
             left = left.earlier
-        return coalesce([*edge.events, *(event for events in reversed(collected) for event in events)])
+        return coalesce([*certain, *(event for events in reversed(collected) for event in events)])
 
-    def _refuse(self, point: _Point, token: int) -> _Point:
-        if point.fault is not None or point.configuration.end:
-            return point
-        number = len(self._points) - 1
-        fault = f"token {token} at position {number} is not allowed by the grammar"
-        log.error("%s", fault)
-        return point._replace(fault=fault, held=())
+    def _refuse(self, token: int) -> None:
+        """The sequence ends here; refused tokens still count for `rollback`."""
+        here = self._trail[-1]
+        if self._fault is None and not here.end:
+            message = f"token {token} at position {len(self._trail) - 1} is not allowed by the grammar"
+            self._fault = (len(self._trail), message)
+            log.error("%s", message)
+        self._trail.append(here)
 
     def rollback(self, count: int) -> None:
         """Take back the last `count` tokens."""
-        if not 0 <= count < len(self._points):
-            raise ValueError(f"cannot roll back {count} of {len(self._points) - 1} tokens")
+        if not 0 <= count < len(self._trail):
+            raise ValueError(f"cannot roll back {count} of {len(self._trail) - 1} tokens")
         if count:
-            del self._points[-count:]
+            del self._trail[-count:]
+            del self._tokens[-count:]
+            self._open = {at: open_ for at, open_ in self._open.items() if at < len(self._trail)}
+            if self._fault is not None and len(self._trail) <= self._fault[0]:
+                self._fault = None
 
     def fork(self) -> Matcher:
         """A second cursor at the same place."""
-        other = Matcher(self._automaton)
-        other._points = self._points.copy()
+        other = Matcher(self._automaton, self._forced)
+        other._tokens = self._tokens.copy()
+        other._trail = self._trail.copy()
+        other._open = self._open.copy()
+        other._fault = self._fault
         return other
 
     def finish(self) -> Events:
@@ -140,8 +154,7 @@ class Matcher:
 
         A value that is cut off gives nothing: what was held back of it may be its close marker.
         """
-        point = self._points[-1]
-        for thread in point.configuration.threads:
+        for thread in self._trail[-1].threads:
             held = thread.bound.lexeme.held(thread.state)
             if held and thread.bound.terminal.role is Role.CONTENT:
                 return (Content(held),)

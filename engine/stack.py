@@ -16,17 +16,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from larksong.engine.attributes import Value
+from larksong.engine.attributes import RAW, Value
 from larksong.engine.events import Events
 from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
 from larksong.engine.tables import State, Symbols
-from larksong.engine.terminals import Role, Terminal
+from larksong.engine.terminals import Keys, Role, Sub, Terminal, TextUntil
 from larksong.engine.trie import Piece, Position
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from larksong.engine.forced import Plan
 
 
 class Return(NamedTuple):
@@ -49,6 +51,37 @@ class Scope:
         }
         self.actions = [grammar.actions.get(rule.origin) for rule in grammar.rules]
         self.bound: dict[tuple[int, object], tuple[Bound, ...]] = {}
+        self.fills: dict[tuple[State, Position], Fill] = {}
+        self._plain: dict[State, bool] = {}
+
+    def is_plain(self, state: State) -> bool:
+        """Whether what may follow in `state` asks nothing of the stack: all is shifted, none refused."""
+        known = self._plain.get(state)
+        if known is None:
+            known = self._plain[state] = bool(state.actions) and all(
+                isinstance(action, State) and self._is_plain_terminal(number)
+                for number, action in state.actions.items()
+            )
+        return known
+
+    def _is_plain_terminal(self, number: int) -> bool:
+        terminal = self.terminals.get(number)
+        if terminal is None or terminal.predicate is not None:
+            return False
+        definition = terminal.definition
+        return not isinstance(definition, Sub | Keys) and not (
+            isinstance(definition, TextUntil) and definition.stops
+        )
+
+
+class Fill(NamedTuple):
+    """The tokens of a position that can be read from a plain state, whatever the stack.
+
+    `tails`: terminals to shift, and the position behind them, where it does depend on the stack.
+    """
+
+    pieces: list[Piece]
+    tails: list[tuple[tuple[tuple[int, Value], ...], Position]]
 
 
 class Bound:
@@ -132,7 +165,8 @@ class Thread:
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
-        self.is_text = bound.terminal.role is Role.TEXT
+        # A raw string is one reading of a value up to where its close marker has been read too.
+        self.is_text = bound.terminal.role is Role.TEXT or stack.value is RAW
 
 
 class Branch(NamedTuple):
@@ -154,19 +188,22 @@ class Edge(NamedTuple):
 class Configuration:
     """A set of threads: a state of the token automaton, with its mask and edges as far as they are known."""
 
-    __slots__ = ("edges", "end", "mask", "threads")
+    __slots__ = ("ambiguous", "edges", "end", "mask", "parameter", "plan", "threads")
 
     def __init__(self, threads: tuple[Thread, ...], end: bool) -> None:
         self.threads = threads
         self.end = end
         """an end-of-sequence token was accepted"""
+        self.ambiguous = len({thread.is_text for thread in threads}) > 1
+        """whether the value that is being read could still be a raw string or JSON"""
+        (only,) = threads if len(threads) == 1 else (None,)
+        self.parameter = (
+            only if only is not None and only.bound.terminal.role is Role.PARAMETER_OPEN else None
+        )
+        """the parameter's name that is being read, when no other is possible any more"""
         self.edges: dict[int, Edge | None] = {}
         self.mask: NDArray[np.int32] | None = None
-
-    @property
-    def ambiguous(self) -> bool:
-        """Whether the value that is being read could still be a raw string or JSON."""
-        return len({thread.is_text for thread in self.threads}) > 1
+        self.plan: Plan | None = None
 
 
 _PIECES = (Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

@@ -37,13 +37,26 @@ class Production:
 
 
 class State:
-    """An LALR state: `actions` by terminal (shift to a state, or reduce), `gotos` by rule name."""
+    """An LALR state: `actions` by terminal (shift to a state, or reduce), `gotos` by rule name.
 
-    __slots__ = ("actions", "gotos")
+    `only`: the production that is reduced whatever comes next. Reducing at once, without a look at the next
+    terminal, is safe, since what may come next is asked of the state below; and stacks that differ only in
+    what they are about to forget become one.
+    """
+
+    __slots__ = ("actions", "gotos", "only")
 
     def __init__(self) -> None:
         self.actions: dict[int, State | Production] = {}
         self.gotos: dict[int, State] = {}
+        self.only: Production | None = None
+
+    def settle(self) -> None:
+        """Find `only`, when all actions are there."""
+        found = set(self.actions.values())
+        if len(found) == 1 and not self.gotos:
+            (action,) = found
+            self.only = action if isinstance(action, Production) else None
 
 
 class Tables:
@@ -67,8 +80,11 @@ class Tables:
                 else:
                     state.gotos[symbol] = states[argument]
         self.states = list(states.values())
+        for state in self.states:
+            state.settle()
         self.start = states[table.start_states[f"n{start}"]]
         self.accept = states[table.end_states[f"n{start}"]]
+        self.accept.actions = {END: self.accept}
 
 
 def _analyse(shape: Shape, start: int) -> tuple[Any, list[LarkRule]]:

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
 from larksong.engine.decimals import INTEGER, NUMBER, Bound, Multiples, in_range, no_number, spellings
-from larksong.engine.dfa import DFA, Except, Quoted, Words, counted_json_string, json_string
+from larksong.engine.dfa import DFA, Quoted, StringsExcept, Words, counted_json_string, json_string
 from larksong.engine.languages import Language
 from larksong.engine.product import difference, intersection, is_empty
 from larksong.engine.regex import compile_regex
@@ -40,7 +39,9 @@ class Role(Enum):
 
 def lark_string(text: str) -> str:
     """`text` as a Lark string literal."""
-    return json.dumps(text)
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    escaped = re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", escaped)
+    return f'"{escaped}"'
 
 
 def lark_regex(pattern: str) -> str:
@@ -72,15 +73,20 @@ class Choice:
     """One of a finite set of texts; each has a label: the value that the terminal pushes.
 
     In terminals with the role JSON a label of type str is the JSON text to report instead (`True` → `true`).
+    `prefixes`: spellings of what stands before each of them; every one is the end of the first.
     """
 
     words: tuple[tuple[str, Value], ...]
+    prefixes: tuple[str, ...] = ("",)
 
     def dfa(self) -> DFA:
-        return Words([(text.encode(), label) for text, label in self.words])
+        return Words(
+            [(text.encode(), label) for text, label in self.words],
+            [prefix.encode() for prefix in self.prefixes],
+        )
 
     def lark(self) -> str:
-        return " | ".join(lark_string(text) for text, _ in self.words)
+        return " | ".join(lark_string(prefix + text) for text, _ in self.words for prefix in self.prefixes)
 
 
 @dataclass(frozen=True)
@@ -116,9 +122,9 @@ class JsonString:
     minimum: int = 0
     maximum: int | None = None
 
-    def unbounded(self) -> JsonString:
-        """The same without bounds on its length."""
-        return JsonString()
+    def basis(self) -> JsonString | None:
+        """What its walks are made from: the string without bounds."""
+        return JsonString() if self != JsonString() else None
 
     def dfa(self) -> DFA:
         if self.minimum == 0 and self.maximum is None:
@@ -131,9 +137,28 @@ class JsonString:
         return f'/"{character}{bounds}"/'
 
 
-@lru_cache(maxsize=1)
-def _plain_json_text() -> DFA:
-    return JsonText().dfa()
+@dataclass(frozen=True)
+class JsonKey:
+    """A canonically escaped JSON string other than `excluded`.
+
+    Canonical only: with `\\u0061` for `a` a declared name could be written a second time in disguise.
+    """
+
+    excluded: tuple[str, ...]
+
+    def basis(self) -> JsonKey | None:
+        """What its walks are made from: the one without exceptions."""
+        return JsonKey(()) if self.excluded else None
+
+    def dfa(self) -> DFA:
+        return StringsExcept(json.dumps(key, ensure_ascii=False).encode() for key in self.excluded)
+
+    def lark(self) -> str:
+        names = "|".join(re.escape(json.dumps(key, ensure_ascii=False)[1:-1]) for key in self.excluded)
+        names = names.replace('"', r"\x22")  # Lark would take a backslash before a quote away
+        guard = f'(?!(?:{names})")' if names else ""
+        body = r'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00[01][0-9a-f]))*'
+        return "/" + ('"' + guard).replace("/", "\\/").replace("\n", "\\n") + body + '"/'
 
 
 @dataclass(frozen=True)
@@ -143,20 +168,10 @@ class JsonText:
     Canonical only: with `\\u0061` for `a` a declared name could be written a second time in disguise.
     """
 
-    language: Language = Language()
-
-    def unbounded(self) -> JsonText:
-        """What masks are made from if only some texts are excluded: the same without exceptions."""
-        return JsonText() if self._only_excludes() else self
-
-    def _only_excludes(self) -> bool:
-        return self.language == Language(excluded=self.language.excluded)
+    language: Language
 
     def dfa(self) -> DFA:
-        if not self._only_excludes() or not self.language.excluded:
-            return Quoted(self.language.json_dfa())
-        # The plain strings are one automaton with one numbering: its masks are shared.
-        return Except(_plain_json_text(), [json.dumps(text, ensure_ascii=False).encode(errors="replace") for text in self.language.excluded])
+        return Quoted(self.language.json_dfa())
 
     def lark(self) -> str:
         # Lark's own lexers get the length and the excluded texts; patterns are for the engine alone.
@@ -206,7 +221,8 @@ class Number:
 class TextUntil:
     """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now.
 
-    With a `language` the text is one of its strings, and the bounds on the length are in there.
+    With a `language` the text is one of its strings, and the bounds on its length are in there.
+    `open_end`: at least one character, and it may also end where a token of its own follows.
     """
 
     stops: tuple[Stop, ...] = ()
@@ -217,9 +233,14 @@ class TextUntil:
     refused: frozenset[int] = frozenset()
     language: Language | None = None
 
-    def unbounded(self) -> TextUntil:
-        """The same without bounds on its length."""
-        return replace(self, minimum=0, maximum=None)
+    def basis(self) -> TextUntil | None:
+        """What its walks are made from: itself without bounds, plain text of text with stops."""
+        if self.language is not None:
+            return None
+        unbounded = replace(self, minimum=0, maximum=None)
+        if self != unbounded:
+            return unbounded
+        return TextUntil() if self != TextUntil() else None
 
     def without(self, refused: frozenset[int]) -> TextUntil:
         return replace(self, refused=refused)
@@ -241,7 +262,9 @@ class TextUntil:
         if not ends:
             return lark_regex(f"(.|\n){bounds}")
         if self.open_end:
-            return lark_regex(f"((?!{ends})(.|\n)){bounds}")
+            return lark_regex(f"((?!{ends})(.|\n))+")
+        if self.maximum == 0:
+            return lark_regex("[^\\s\\S]")
         return lark_regex(f"(.|\n){bounds.replace('{0,', '{1,')}?(?={ends})")
 
 
@@ -260,16 +283,18 @@ class Special:
 class Sub:
     """Another grammar, entered here like a subroutine and made when a mask first needs it.
 
-    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name).
+    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name),
+    `shortest(value)` its shortest text: known without the grammar, so that finishing never has to build it.
     """
 
     choose: Callable[[Value], Grammar] = field(repr=False)
+    shortest: Callable[[Value], str] = field(repr=False)
 
     def lark(self) -> None:
         return None
 
 
-Readable = Literal | Choice | Pattern | JsonString | JsonText | Number | TextUntil | Special
+Readable = Literal | Choice | Pattern | JsonString | JsonKey | JsonText | Number | TextUntil | Special
 """What a lexeme can be made of."""
 Definition = Readable | Keys | Sub
 

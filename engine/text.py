@@ -11,7 +11,7 @@ back: how many is the depth of the automaton's node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from larksong.engine.dfa import DEAD, DFA, Counted, Row, utf8_text
@@ -31,10 +31,12 @@ class Stop:
 
 
 class StopText:
-    """Valid UTF-8 text that ends at the first of `stops`, or anywhere between characters if `open_end`.
+    """Valid UTF-8 text that ends at the first of `stops`.
 
     `refused`: indices of stops that may not come. `before`: bytes that precede the text and may be the start
     of a stop (the line break after an opening tag, so that a value can be empty); they are not part of it.
+    No stop may contain another. `open_end`: a text of at least one character, which may also end anywhere
+    between characters.
     States: 0 between characters; the nodes; then the seven UTF-8 states inside a character.
     """
 
@@ -51,15 +53,16 @@ class StopText:
             self._add(0, stop.marker, 0, index, index in refused)
         fail = self._failures()
         # After `before` the automaton stands inside a stop whose first bytes are not held back: a copy of
-        # that node's branch, with nothing held.
+        # that node's branch, with nothing held. And a text that must not be empty begins in a copy of the
+        # root in which all stops are refused.
         self.start = 0
-        if before:
+        if before or open_end:
             self.start = self._node(b"")
             fail.append(0)
             for index, stop in enumerate(stops):
                 if stop.marker.startswith(before):
                     size = len(before)
-                    self._add(self.start, stop.marker[size:], size, index, index in refused)
+                    self._add(self.start, stop.marker[size:], size, index, open_end or index in refused)
             for node in range(len(fail), len(self.edges)):
                 fail.append(self._find(before + self.held[node]))
             fail[self.start] = self._find(before)
@@ -67,7 +70,8 @@ class StopText:
         self.nodes = len(self.edges)
         self.text = utf8_text()
         self._rows: dict[int, Row] = {}
-        self._alive = self._nodes_with_a_stop()
+        # Where a marker's character is not complete yet, other text can only go on with the same character.
+        self._text_states = [self._state_of_text(held) for held in self.held]
 
     def _node(self, held: bytes) -> int:
         self.edges.append({})
@@ -80,7 +84,8 @@ class StopText:
             if following is None:
                 following = self.edges[node][byte] = self._node(self.held[node] + bytes([byte]))
             node = following
-            if refused and position + 1 + skipped == (self.stops[index].refused_from or len(word) + skipped):
+            early = self.stops[index].refused_from or skipped + len(word)
+            if refused and position + 1 + skipped == early:
                 self.refused.add(node)
         self.stop[node] = index
 
@@ -106,38 +111,54 @@ class StopText:
                 queue.append(child)
         return fail
 
-    def _nodes_with_a_stop(self) -> set[int]:
-        """Nodes from which a stop that is not refused can be reached along the trie alone."""
-        alive: set[int] = set()
-        for node in range(self.nodes - 1, -1, -1):
-            if node in self.refused:
-                continue
-            if node in self.stop or any(child in alive for child in self.edges[node].values()):
-                alive.add(node)
-        return alive
+    def _state_of_text(self, data: bytes) -> int:
+        state = self.text.start
+        for byte in data:
+            state = self.text.row(state)[byte]
+        return state
 
     def chain(self, node: int) -> list[int]:
-        """The node and all shorter suffixes of it, longest first, without the root."""
+        """The nodes of all suffixes of what is held back, longest first; between characters the root too."""
         found = []
         while node and node < self.nodes:
             found.append(node)
             node = self.fail[node]
+        if node == 0 and (not found or self._text_states[found[0]] == 0):
+            found.append(0)
         return found
 
-    def can_stop(self, state: int) -> bool:
-        """Whether a stop can be reached although not one more character may be released as text."""
-        return state >= self.nodes or state == 0 or state in self._alive
+    def paths(self, node: int) -> Iterator[bytes]:
+        """The bytes that lead from `node` to a stop that is not refused, without a way back."""
+        for byte, child in self.edges[node].items():
+            if child in self.refused:
+                continue
+            if child in self.stop:
+                yield bytes((byte,))
+            for path in self.paths(child):
+                yield bytes((byte, *path))
+
+    def stop_after(self, state: int, path: bytes) -> bool:
+        """Whether a stop is reached exactly at the end of `path`."""
+        for byte in path:
+            if state in self.stop:
+                return False
+            state = self.row(state)[byte]
+            if state == DEAD:
+                return False
+        return state in self.stop
 
     def depth(self, state: int) -> int:
-        """How many bytes are held back."""
-        return len(self.held[state]) if state < self.nodes else 0
+        """How many characters are held back, one that is not complete among them."""
+        return sum(byte & 0xC0 != 0x80 for byte in self.held[state]) if state < self.nodes else 0
 
     def text_state(self, state: int) -> int:
         """The state of plain UTF-8 text that corresponds to `state`."""
-        return state - self.nodes + 1 if state >= self.nodes else 0
+        return state - self.nodes + 1 if state >= self.nodes else self._text_states[state]
 
     def accepts(self, state: int) -> bool:
-        return state in self.stop or (self._open_end and state < self.nodes)
+        if state in self.stop:
+            return True
+        return self._open_end and state != self.start and self.text_state(state) == 0
 
     def row(self, state: int) -> Row:
         row = self._rows.get(state)
@@ -147,10 +168,9 @@ class StopText:
             else:
                 plain = self.text.row(self.text_state(state))
                 built = [following + self.nodes - 1 if following > 0 else following for following in plain]
-                if state < self.nodes:
-                    for node in reversed([*self.chain(state), 0]):
-                        for byte, child in self.edges[node].items():
-                            built[byte] = DEAD if child in self.refused else child
+                for node in reversed(self.chain(state)):
+                    for byte, child in self.edges[node].items():
+                        built[byte] = DEAD if child in self.refused else child
                 row = built
             self._rows[state] = row
         return row
@@ -159,30 +179,35 @@ class StopText:
 def counted_text(text: StopText, minimum: int, maximum: int | None) -> Counted:
     """`text` with `minimum` to `maximum` characters before its stop.
 
-    Counts all characters; those that are held back are not part of the value yet.
+    Counts all characters, and at a stop those before it: what is held back is not part of the value yet.
     """
     cap = minimum + max((len(stop.marker) for stop in text.stops), default=0)
 
-    def step(state: int, following: int, count: int) -> int:
-        if not text.text_state(state) > 0:  # a character begins
-            count += 1
-        length = count - text.depth(following)
-        if following in text.stop:
-            return count if length >= minimum and (maximum is None or length <= maximum) else DEAD
+    def bound(state: int, count: int) -> int:
+        if state in text.stop:
+            count -= text.depth(state)
+            return count if minimum <= count and (maximum is None or count <= maximum) else DEAD
         if maximum is None:
             return min(count, cap)
-        return count if _can_go_on(text, following, count, maximum) else DEAD
+        return count if count < maximum or _can_stop(text, state, count, minimum, maximum) else DEAD
 
-    return Counted(text, step, minimum, maximum)
+    return Counted(text, lambda state: text.text_state(state) == 0, bound, minimum, maximum, text.depth)
 
 
-def _can_go_on(text: StopText, state: int, count: int, maximum: int) -> bool:
-    if count - text.depth(state) > maximum:
-        return False
-    if text.can_stop(state):
+def _can_stop(text: StopText, state: int, count: int, minimum: int, maximum: int) -> bool:
+    """Whether the value can end although no further character may be added to it."""
+    if count == maximum and (state >= text.nodes or text.accepts(state)):
         return True
-    # What is held back leads to no stop: some of it must become text first.
-    return any(count - text.depth(node) <= maximum for node in [*text.chain(text.fail[state]), 0])
+    if state >= text.nodes:
+        return False
+    # Some of what is held back may be the value's last characters, the rest the beginning of a stop. Whether
+    # the automaton reads it so is seen by reading: another stop could come first.
+    return any(
+        text.stop_after(state, path)
+        for node in text.chain(state)
+        if minimum <= count - text.depth(node) <= maximum
+        for path in text.paths(node)
+    )
 
 
 class MatchedText(Trimmed[tuple[int, int]]):
@@ -199,9 +224,9 @@ class MatchedText(Trimmed[tuple[int, int]]):
         self.start = self._state(text.start, value.start)
         self._is_live(self.start)
 
-    def base(self, state: int) -> int:
-        """The state of the text without the condition on its value."""
-        return self._keys[state][0]
+    def pair(self, state: int) -> tuple[int, int]:
+        """The state of the text without the condition on its value, and the state of `value`."""
+        return self._keys[state]
 
     def _state(self, node: int, value: int) -> int:
         text = self.dfa
@@ -209,8 +234,8 @@ class MatchedText(Trimmed[tuple[int, int]]):
             return self._add((node, value), True, True) if self._value.accepts(value) else DEAD
         # The whole marker may come behind what is held back, if the value may end there.
         certain = False
-        if self._may_stop and (node < text.nodes):
-            held = self._read(value, text.held[node])
+        if self._may_stop and text.text_state(node) == 0:
+            held = self._read(value, self._held(node))
             certain = held != DEAD and self._value.accepts(held)
         return self._add((node, value), False, certain)
 

@@ -10,57 +10,34 @@ inside a token merge into one position, so what may follow is explored once for 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Nodes = NDArray[np.int64]
+Arrays = Mapping[str, NDArray[Any]]
 
 
 class Trie:
     """Byte trie over `tokens` (id → bytes; empty entries are left out).
 
     Arrays, one entry a node: `byte` uint8; `first_child`, `last_child` int64 (half-open range of nodes);
-    `first_token`, `last_token` int64 (half-open range in `ids`, the token ids sorted by bytes).
+    `first_token`, `last_token` int64 (half-open range in `ids`, the token ids sorted by bytes). `arrays` are
+    those of an earlier trie over the same tokens, to save the time of making them.
     """
 
-    def __init__(self, tokens: Sequence[bytes], width: int) -> None:
+    def __init__(self, tokens: Sequence[bytes], width: int, arrays: Arrays | None = None) -> None:
         self.words = (width + 31) // 32
         self.longest = max(map(len, tokens), default=0)
-        order = [i for i in sorted(range(len(tokens)), key=tokens.__getitem__) if tokens[i]]
-        self.ids = np.array(order, np.int64)
-        lengths = np.array([len(tokens[i]) for i in order], np.int64)
-        self._text = b"".join(tokens[i] for i in order)
-        text = np.frombuffer(self._text, np.uint8)
-        offsets = np.cumsum(lengths) - lengths
-        self._offsets = offsets
-
-        byte = [np.zeros(1, np.uint8)]
-        parent = [np.zeros(1, np.int64)]
-        last = np.zeros(len(order), np.int64)  # the node in which a token's prefix so far ends
-        count = 1
-        alive = np.arange(len(order))
-        for depth in range(self.longest):
-            alive = alive[lengths[alive] > depth]
-            here, above = text[offsets[alive] + depth], last[alive]
-            # Sorted order: a new node begins where the byte or the node above differs from the token before.
-            new = np.ones(len(alive), bool)
-            new[1:] = (here[1:] != here[:-1]) | (above[1:] != above[:-1])
-            last[alive] = count - 1 + np.cumsum(new)
-            byte.append(here[new])
-            parent.append(above[new])
-            count += int(new.sum())
-        self.byte = np.concatenate(byte)
-        parents = np.concatenate(parent)[1:]  # ascending, since each level is ordered by its parents
-        nodes = np.arange(count)
-        self.first_child = np.searchsorted(parents, nodes, "left") + 1
-        self.last_child = np.searchsorted(parents, nodes, "right") + 1
-        by_node = np.argsort(last, kind="stable")
-        self.ids = self.ids[by_node]
-        self.first_token = np.searchsorted(last[by_node], nodes, "left")
-        self.last_token = np.searchsorted(last[by_node], nodes, "right")
-        self._numbers = np.arange(max(count, len(self.ids)) + 1)
+        self.arrays = _build(tokens, self.longest) if arrays is None else arrays
+        self.byte = self.arrays["byte"]
+        self.ids = self.arrays["ids"]
+        self.first_child, self.last_child = self.arrays["first_child"], self.arrays["last_child"]
+        self.first_token, self.last_token = self.arrays["first_token"], self.arrays["last_token"]
+        self._text, self._offsets = self.arrays["text"].tobytes(), self.arrays["offsets"]
+        self._numbers = np.arange(max(len(self.byte), len(self.ids)) + 1)
         self._after: dict[int, Position] = {}
         self.root = self.after(0)
 
@@ -92,6 +69,42 @@ class Trie:
         """Ids of all tokens that end in `nodes`, and for each the index of its node in `nodes`."""
         indices, owner = _ranges(self.first_token[nodes], self.last_token[nodes])
         return self.ids[indices], owner
+
+
+def _build(tokens: Sequence[bytes], longest: int) -> Arrays:
+    order = [i for i in sorted(range(len(tokens)), key=tokens.__getitem__) if tokens[i]]
+    lengths = np.array([len(tokens[i]) for i in order], np.int64)
+    text = np.frombuffer(b"".join(tokens[i] for i in order), np.uint8)
+    offsets = np.cumsum(lengths) - lengths
+
+    byte = [np.zeros(1, np.uint8)]
+    parent = [np.zeros(1, np.int64)]
+    last = np.zeros(len(order), np.int64)  # the node in which a token's prefix so far ends
+    count = 1
+    alive = np.arange(len(order))
+    for depth in range(longest):
+        alive = alive[lengths[alive] > depth]
+        here, above = text[offsets[alive] + depth], last[alive]
+        # Sorted order: a new node begins where the byte or the node above differs from the token before.
+        new = np.ones(len(alive), bool)
+        new[1:] = (here[1:] != here[:-1]) | (above[1:] != above[:-1])
+        last[alive] = count - 1 + np.cumsum(new)
+        byte.append(here[new])
+        parent.append(above[new])
+        count += int(new.sum())
+    parents = np.concatenate(parent)[1:]  # ascending, since each level is ordered by its parents
+    nodes = np.arange(count)
+    by_node = np.argsort(last, kind="stable")
+    return {
+        "byte": np.concatenate(byte),
+        "ids": np.array(order, np.int64)[by_node],
+        "first_child": np.searchsorted(parents, nodes, "left") + 1,
+        "last_child": np.searchsorted(parents, nodes, "right") + 1,
+        "first_token": np.searchsorted(last[by_node], nodes, "left"),
+        "last_token": np.searchsorted(last[by_node], nodes, "right"),
+        "text": text,
+        "offsets": offsets,
+    }
 
 
 def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -160,11 +173,16 @@ class Position:
 class Piece:
     """A set of token ids: a list where it is small, packed words where it is large."""
 
-    __slots__ = ("ids", "words")
+    __slots__ = ("ids", "some", "words")
     _SMALL = 400
 
     def __init__(self, ids: list[int], words: NDArray[np.uint32] | None) -> None:
         self.ids, self.words = ids, words
+        self.some = bool(ids) or words is not None
+        """whether the set has any token"""
+
+    def __bool__(self) -> bool:
+        return self.some
 
     @classmethod
     def of(cls, ids: NDArray[np.int64], words: int) -> Piece:
@@ -174,30 +192,34 @@ class Piece:
         bits[ids] = 1
         return cls([], np.packbits(bits, bitorder="little").view(np.uint32))
 
-    def __bool__(self) -> bool:
-        return bool(self.ids) or self.words is not None
 
-
-def union(pieces: Sequence[Piece], words: int) -> NDArray[np.uint32]:
+def union(pieces: Collection[Piece], words: int) -> NDArray[np.uint32]:
     """Packed union of pieces: a new array of `words` uint32."""
     dense = [piece.words for piece in pieces if piece.words is not None]
-    out = dense[0].copy() if dense else np.zeros(words, np.uint32)
+    ids = [i for piece in pieces for i in piece.ids]
+    if not dense:
+        return packed(ids, words)
+    out = dense[0].copy()
     for more in dense[1:]:
         np.bitwise_or(out, more, out=out)
-    ids = [i for piece in pieces for i in piece.ids]
     if ids:
         set_bits(out, ids)
     return out
 
 
-def set_bits(words: NDArray[np.uint32], ids: list[int]) -> None:
+def packed(ids: Iterable[int], words: int) -> NDArray[np.uint32]:
+    """A new array of `words` uint32 with the bits of `ids`."""
+    buffer = bytearray(4 * words)
+    for i in ids:
+        buffer[i >> 3] |= 1 << (i & 7)
+    return np.frombuffer(buffer, "<u4")
+
+
+def set_bits(words: NDArray[np.uint32], ids: Iterable[int]) -> None:
     """Set the bits of `ids` in packed words, in place."""
-    if len(ids) < 24:
-        for i in ids:
-            words[i >> 5] |= np.uint32(1 << (i & 31))
-    else:
-        index = np.array(ids, np.uint32)
-        np.bitwise_or.at(words, index >> np.uint32(5), np.uint32(1) << (index & np.uint32(31)))
+    view = memoryview(words.data).cast("B")  # ten times faster than numpy, element by element
+    for i in ids:
+        view[i >> 3] |= 1 << (i & 7)
 
 
 def clear(words: NDArray[np.uint32], piece: Piece) -> None:

@@ -42,9 +42,11 @@ from larksong.engine.attributes import (
     Pick,
 )
 from larksong.engine.grammar import Grammar, Rule
+from larksong.engine.languages import Language
 from larksong.engine.terminals import (
     Choice,
     Definition,
+    JsonKey,
     JsonString,
     JsonText,
     Keys,
@@ -70,6 +72,7 @@ from larksong.grammars.schema.shapes import (
     ANYTHING_SHAPES,
 )
 from larksong.grammars.schema.values import json_text
+from larksong.grammars.shortest import shortest_json
 
 Shapes = tuple[Shape, ...]
 
@@ -170,7 +173,8 @@ class RuleBuilder:
                 made = shared.setdefault(shapes, builder.grammar(name))
             return made
 
-        return self.terminal(Terminal(self.names.terminal(name), Sub(grammar)))
+        entered = Sub(grammar, lambda _: shortest_json(schema, shapes))
+        return self.terminal(Terminal(self.names.terminal(name), entered))
 
     def _scalar(self, shape: Shape, name: str) -> str:
         match shape:
@@ -440,18 +444,19 @@ class MemberRules:
             grouped.setdefault(having, []).append(shape)
         return [(having, tuple(shapes)) for having, shapes in grouped.items()]
 
-    def _read_free(self) -> Mapping[tuple[JsonText, Node], int]:
+    def _read_free(self) -> Mapping[tuple[JsonKey | JsonText, Node], int]:
         """The names that are not declared, each with the bit mask of the shapes that allow it.
 
         None of them may be a name that any shape declares.
         """
-        masks: dict[tuple[JsonText, Node], int] = {}
+        masks: dict[tuple[JsonKey | JsonText, Node], int] = {}
         for i, shape in enumerate(self._shapes):
             for free in shape.free:
                 excluded = tuple(dict.fromkeys((*self._bits, *free.names.excluded)))
                 language = replace(free.names, excluded=excluded)
                 if not language.is_empty():
-                    key = JsonText(language), free.node
+                    plain = language == Language(excluded=excluded)
+                    key = JsonKey(excluded) if plain else JsonText(language), free.node
                     masks[key] = masks.get(key, 0) | 1 << i
         return masks
 
@@ -477,4 +482,4 @@ def _any_value() -> Grammar:
     return builder.grammar("any value")
 
 
-ANY_VALUE = Terminal("ANY_VALUE", Sub(lambda _: _any_value()))
+ANY_VALUE = Terminal("ANY_VALUE", Sub(lambda _: _any_value(), lambda _: "0"))

@@ -22,6 +22,8 @@ from larksong.grammars.tools import CallPolicy, Tool
 
 _CACHED_TOOLS = 4096
 _CACHED_REQUESTS = 256
+# So many tools are made while the request is built, hidden by the prompt's prefill; of more, those called.
+_MADE_AT_ONCE = 16
 
 
 class WireFormat(ABC):
@@ -36,6 +38,8 @@ class WireFormat(ABC):
     template: ClassVar[str]
     call_marker: ClassVar[str]
     """the text that begins a call: content ends there"""
+    function_prefixes: ClassVar[tuple[str, ...]]
+    """the spellings of what stands between the marker and the name, each the end of the first"""
     separator: ClassVar[str] = "\n"
 
     # -- what a subclass says
@@ -45,12 +49,16 @@ class WireFormat(ABC):
         """The terminals of the template that are the format's own."""
 
     @abstractmethod
-    def function_texts(self, name: str) -> Sequence[str]:
-        """The spellings of a call's beginning, after its marker, up to where the arguments begin."""
+    def function_text(self, name: str) -> str:
+        """A function's name with what ends it; what stands before it is in `function_prefixes`."""
 
     @abstractmethod
     def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         """The grammar of a tool's arguments."""
+
+    @abstractmethod
+    def shortest_arguments(self, parameters: Schema) -> str:
+        """The shortest text of that grammar (see `larksong.grammars.shortest`)."""
 
     @abstractmethod
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -100,19 +108,34 @@ class WireFormat(ABC):
     def _arguments(self, text: str, options: Options) -> Grammar:
         return self.arguments(*self._parameters(text, options))
 
+    @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
+    def _shortest(self, text: str, options: Options) -> str:
+        return self.shortest_arguments(self._parameters(text, options)[1])
+
     @lru_cache(maxsize=_CACHED_REQUESTS)  # noqa: B019
     def _grammar(
         self, texts: tuple[tuple[str, Options], ...], policy: CallPolicy, vocabulary: Vocabulary
     ) -> Grammar:
         by_name = {self._parameters(*text)[0].name: text for text in texts}
-        functions = tuple((spelling, name) for name in by_name for spelling in self.function_texts(name))
+        functions = Choice(
+            tuple((self.function_text(name), name) for name in by_name), self.function_prefixes
+        )
+        if len(texts) <= _MADE_AT_ONCE:
+            for text in texts:
+                self._arguments(*text)
         marker = self.marker(self.call_marker, vocabulary)
         separated = More()
         terminals = {
             "CALL": Terminal("CALL", marker),
             "SEPARATOR": Terminal("SEPARATOR", Literal(self.separator), predicate=separated),
-            "FUNCTION": Terminal("FUNCTION", Choice(functions), Role.FUNCTION_OPEN),
-            "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda name: self._arguments(*by_name[str(name)]))),
+            "FUNCTION": Terminal("FUNCTION", functions, Role.FUNCTION_OPEN),
+            "ARGUMENTS": Terminal(
+                "ARGUMENTS",
+                Sub(
+                    choose=lambda name: self._arguments(*by_name[str(name)]),
+                    shortest=lambda name: self._shortest(*by_name[str(name)]),
+                ),
+            ),
             **self.markers(vocabulary),
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
         }
@@ -120,9 +143,11 @@ class WireFormat(ABC):
         if not policy.required:
             # With a marker that is a token, text ends by its id; else at the first marker in letters.
             stops = () if isinstance(marker, Special) else (Stop(self.call_marker.encode(), ("CALL",)),)
-            content = TextUntil(stops, open_end=True, minimum=1)
+            content = TextUntil(stops, open_end=True)
             terminals["CONTENT"] = Terminal("CONTENT", content, Role.CONTENT)
-            alternatives += [("END",), ("CONTENT", "END"), ("CONTENT", "calls", "END")]
+            alternatives.append(("CONTENT", "calls", "END"))
+            if not policy.min_calls:
+                alternatives += [("END",), ("CONTENT", "END")]
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
         actions: dict[str, Action] = {"calls": CountItems(count)} if count.cap else {}
         rules = (

@@ -11,11 +11,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from larksong.engine.attributes import Carry
 from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Pattern, Role, Terminal
+from larksong.engine.terminals import Literal, Pattern, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.schema import Schema
+from larksong.grammars.schema.values import json_text
+from larksong.grammars.shortest import shortest_json
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -43,26 +46,30 @@ class Hermes(WireFormat):
 
     name = "hermes"
     call_marker = OPEN
+    function_prefixes = ('\n{"name": "', '{"name": "')
     template = """
 calls: call
   | calls SEPARATOR call
-call: CALL FUNCTION ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 
-%declare CALL SEPARATOR FUNCTION ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+%declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
         return {
+            "ARGUMENTS_KEY": Terminal("ARGUMENTS_KEY", Literal(', "arguments": '), predicate=Carry()),
             "OBJECT_CLOSE": Terminal("OBJECT_CLOSE", Pattern(r"\}\n?"), Role.CALL_CLOSE),
             "CALL_CLOSE": Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
         }
 
-    def function_texts(self, name: str) -> Sequence[str]:
-        text = f'{{"name": {json.dumps(name, ensure_ascii=False)}, "arguments": '
-        return ("\n" + text, text)
+    def function_text(self, name: str) -> str:
+        return json_text(name)[1:]
 
     def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         return json_grammar(parameters, tool.name)
+
+    def shortest_arguments(self, parameters: Schema) -> str:
+        return shortest_json(parameters, parameters.shapes)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         text = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)

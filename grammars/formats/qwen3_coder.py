@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from larksong.engine.attributes import Close, More, Pick
+from larksong.engine.attributes import Close, More, Pick, Predicate, Raw
 from larksong.engine.grammar import Grammar
 from larksong.engine.languages import Language
 from larksong.engine.terminals import Choice, Keys, Literal, Role, Terminal, TextUntil
@@ -34,6 +34,7 @@ from larksong.grammars.schema import Schema
 from larksong.grammars.schema.references import escape
 from larksong.grammars.schema.shapes import EnumShape, ObjectShape, StringShape
 from larksong.grammars.schema.values import json_text
+from larksong.grammars.shortest import shorter, shortest_json, shortest_string
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -82,6 +83,7 @@ class Qwen3Coder(WireFormat):
 
     name = "qwen3_coder"
     call_marker = OPEN
+    function_prefixes = ("\n<function=", "<function=")
     template = """
 calls: call
   | calls SEPARATOR call
@@ -118,8 +120,8 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
                     keyword="additionalProperties",
                 )
 
-    def function_texts(self, name: str) -> Sequence[str]:
-        return (f"\n<function={name}>\n", f"<function={name}>\n")
+    def function_text(self, name: str) -> str:
+        return name + ">\n"
 
     def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         builder = RuleBuilder(parameters)
@@ -141,8 +143,12 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
         for (having, values), names in by_values.items():
             words = Keys(tuple((f"{name}>\n", members.member(name)) for name in names))
             key = members.key(f"{tool.name}_{shared_name(names)}_name", words, having)
-            name = builder.terminal(replace(key, role=Role.PARAMETER_OPEN))
-            alternatives += [("PARAMETER", name, value, "PARAMETER_CLOSE") for value in values]
+            name, value = builder.terminal(replace(key, role=Role.PARAMETER_OPEN)), values[0]
+            if len(values) > 1:
+                # A rule of their own, so that the readings of a value meet again where it is closed.
+                value = builder.names.rule(f"{tool.name}_{value}_value")
+                builder.rule(value, *((reading,) for reading in values), action=Pick(0))
+            alternatives.append(("PARAMETER", name, value, "PARAMETER_CLOSE"))
         builder.rule(start, (every, "FUNCTION_CLOSE"))
         if alternatives:
             builder.rule(every, (), (every, each), action=members.action)
@@ -150,6 +156,16 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
         else:
             builder.rule(every, (), action=members.action)
         return builder.grammar(tool.name)
+
+    def shortest_arguments(self, parameters: Schema) -> str:
+        options = []
+        for shape in objects(parameters):
+            nodes = shape.nodes
+            names = [name for name in nodes if name in shape.required]
+            names += [name for name in nodes if name not in shape.required][: max(shape.minimum - len(names), 0)]
+            written = (f"{PARAMETER}{name}>\n{_shortest(parameters, parameters.nodes[nodes[name]])}" for name in names)
+            options.append("".join(written) + FUNCTION_CLOSE)
+        return shorter(*options)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         parameters = "".join(
@@ -180,10 +196,13 @@ def _values(builder: RuleBuilder, shapes: Shapes, name: str) -> list[str]:
     A union keeps both readings; where a text fits both, the typed one holds.
     """
     symbols: list[str] = []
-    for group in constructors(shapes):
+    groups = constructors(shapes)
+    for group in groups:
         match group[0]:
+            case StringShape(language) if len(groups) == 1:
+                symbols.append(_text(builder, language, "VALUE", f"{name}_value", None))
             case StringShape(language):
-                symbols.append(_text(builder, language, name))
+                symbols.append(_text(builder, language, "RAW_VALUE", f"{name}_raw_value", Raw()))
             case EnumShape(("true", "false")):
                 symbols.append(_spelled(builder, "PARAMETER_BOOLEAN", ("true", "false", "True", "False")))
             case EnumShape(("null",)):
@@ -195,14 +214,39 @@ def _values(builder: RuleBuilder, shapes: Shapes, name: str) -> list[str]:
     return list(dict.fromkeys(symbols))
 
 
-def _text(builder: RuleBuilder, language: Language, name: str) -> str:
+def _text(
+    builder: RuleBuilder, language: Language, plain: str, matched: str, predicate: Predicate | None
+) -> str:
+    """The terminal of raw strings: `plain` names those that many parameters share, `matched` this one's own."""
     if language.wanted or language.unwanted or language.excluded:
-        matched = TextUntil(STOPS, before="\n", language=language)
-        return builder.terminal(Terminal(builder.names.terminal(f"{name}_value"), matched, Role.TEXT))
+        definition = TextUntil(STOPS, before="\n", language=language)
+        own = builder.names.terminal(matched)
+        return builder.terminal(Terminal(own, definition, Role.TEXT, predicate))
     minimum, maximum = language.minimum, language.maximum
     bounds = "" if language == Language() else f"_{minimum}_{'' if maximum is None else maximum}".rstrip("_")
-    plain = TextUntil(STOPS, before="\n", minimum=minimum, maximum=maximum)
-    return builder.terminal(Terminal(f"VALUE{bounds}", plain, Role.TEXT))
+    counted = TextUntil(STOPS, before="\n", minimum=minimum, maximum=maximum)
+    return builder.terminal(Terminal(plain + bounds, counted, Role.TEXT, predicate))
+
+
+def _shortest(schema: Schema, shapes: Shapes) -> str:
+    """The shortest text of a value, its close marker included."""
+    found: list[str] = []
+    for shape in shapes:
+        match shape:
+            case StringShape(language):
+                text = shortest_string(language)
+                # After an empty value the opener's line break is that of the marker too.
+                found.append(text + PARAMETER_CLOSE if text else PARAMETER_CLOSE.removeprefix("\n"))
+            case EnumShape(("true", "false")):
+                found.append("True" + PARAMETER_CLOSE)
+            case EnumShape(("null",)):
+                found.append("None" + PARAMETER_CLOSE)
+            case EnumShape(texts):
+                values = (json.loads(text) for text in texts)
+                found += [(v if isinstance(v, str) else json_text(v)) + PARAMETER_CLOSE for v in values]
+            case _:
+                found.append(shortest_json(schema, (shape,)) + PARAMETER_CLOSE)
+    return shorter(*found)
 
 
 def _spelled(builder: RuleBuilder, name: str, words: Sequence[str]) -> str:
@@ -219,7 +263,8 @@ def _enum(builder: RuleBuilder, values: Sequence[str], name: str) -> list[str]:
     others = [value for value in values if not isinstance(json.loads(value), str)]
     if strings:
         choice = Choice(tuple((text, None) for text in strings))
-        symbols.append(builder.terminal(Terminal(builder.names.terminal(f"{name}_text"), choice, Role.TEXT)))
+        texts = Terminal(builder.names.terminal(f"{name}_text"), choice, Role.TEXT, Raw())
+        symbols.append(builder.terminal(texts))
     if others:
         choice = Choice(tuple((text, None) for text in others))
         symbols.append(builder.terminal(Terminal(builder.names.terminal(f"{name}_enum"), choice, Role.JSON)))

@@ -147,6 +147,14 @@ class Document:
         place = f"the schema at {pointer!r}" if pointer else "the schema"
         return f"tool {self.tool!r}, {place}" if self.tool else place
 
+    def check_text(self, text: str, pointer: str, keyword: str) -> None:
+        """Refuse what no JSON text in UTF-8 can hold."""
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                self.invalid(pointer, keyword, f"{text!r} holds half a character")
+
     def invalid(self, pointer: str, keyword: str | None, message: str) -> NoReturn:
         raise InvalidSchema(
             f"{self.where(pointer)}: {message}", tool=self.tool, pointer=pointer, keyword=keyword
@@ -202,6 +210,8 @@ def _named_schemas(
         document.invalid(where, keyword, "must be an object")
     if len(value) > document.limits.keys:
         document.invalid(where, keyword, f"has more than {document.limits.keys} names")
+    for name in value:
+        document.check_text(name, where, keyword)
     members = tuple(
         (name, document.number(sub, context.resource, f"{where}/{escape(name)}", context.depth + 1))
         for name, sub in value.items()
@@ -275,6 +285,8 @@ def _values(
     scalars: dict[str, dict[str, None]] = {}
     others: dict[int, None] = {}
     for each in values:
+        if isinstance(each, str):
+            document.check_text(each, where, keyword)
         if isinstance(each, dict | list):
             others[document.literal(_schema_of(each), where)] = None
         else:
@@ -365,6 +377,8 @@ def _required(
 def _names(document: Document, value: Any, keyword: str, context: _Context) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         document.invalid(context.at(keyword), keyword, "must be a list of names")
+    for name in value:
+        document.check_text(name, context.at(keyword), keyword)
     return tuple(value)
 
 

@@ -1,0 +1,116 @@
+"""Parse events → deltas.
+
+Formats that write one element a parameter give `ParameterOpen … ParameterClose`; the emitter adds the braces,
+keys and separators as `json.dumps(…, ensure_ascii=False)` writes them. JSON formats give the whole arguments
+object as `Json` right after `FunctionOpen`; it passes as the model wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import string
+from collections.abc import Callable, Iterable
+
+from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
+from larksong.api.text import EscapedText, JsonText, PlainText
+from larksong.engine.events import (
+    CallClose,
+    Content,
+    FunctionOpen,
+    Json,
+    ParameterClose,
+    ParameterOpen,
+    ParseEvent,
+    Reasoning,
+    Text,
+)
+
+_ID_ALPHABET = string.ascii_letters + string.digits
+
+
+def new_call_id() -> str:
+    """A fresh call id: `call_` and 24 random letters and digits."""
+    return "call_" + "".join(secrets.choice(_ID_ALPHABET) for _ in range(24))
+
+
+class DeltaEmitter:
+    """Turns the parse events of one turn into deltas.
+
+    Whatever pieces the events come in, the deltas concatenate to the same text. Text whose last bytes never
+    come (a turn cut short inside a code point or an escape) is left out.
+    """
+
+    def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
+        self._call_id = call_id
+        self._content = PlainText()
+        self._reasoning = PlainText()
+        self._call: _OpenCall | None = None
+        self._calls = 0
+
+    def feed(self, events: Iterable[ParseEvent]) -> list[Delta]:
+        """The deltas of one step; a call's arguments grow by at most one delta a step."""
+        deltas: list[Delta] = []
+        for event in events:
+            match event:
+                case Content(data):
+                    if text := self._content.feed(data):
+                        deltas.append(ContentDelta(text))
+                case Reasoning(data):
+                    if text := self._reasoning.feed(data):
+                        deltas.append(ReasoningDelta(text))
+                case FunctionOpen(name):
+                    self._call = _OpenCall(self._calls)
+                    deltas.append(CallDelta(self._calls, self._call_id(), name))
+                    self._calls += 1
+                case _:
+                    assert self._call is not None, f"{event} outside of a call"
+                    if fragment := self._call.feed(event):
+                        _append_fragment(deltas, ArgumentsDelta(self._call.index, fragment))
+        return deltas
+
+
+class _OpenCall:
+    """The call that is being written: its index and how far its arguments have come."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self._parameters = 0
+        # The value that is being written: the open parameter's, or in JSON formats the whole arguments.
+        self._value: EscapedText | JsonText | None = None
+
+    def feed(self, event: ParseEvent) -> str:
+        """The piece of the arguments' JSON text that `event` adds."""
+        match event:
+            case ParameterOpen(name):
+                separator = ", " if self._parameters else "{"
+                self._parameters += 1
+                self._value = None
+                return f"{separator}{json.dumps(name, ensure_ascii=False)}: "
+            case Text(data):
+                opening = ""
+                if self._value is None:
+                    self._value, opening = EscapedText(), '"'
+                return opening + self._value.feed(data)
+            case Json(data):
+                if self._value is None:
+                    self._value = JsonText()
+                return self._value.feed(data)
+            case ParameterClose():
+                if self._value is None:  # only a string can be empty
+                    return '""'
+                return '"' if isinstance(self._value, EscapedText) else ""
+            case CallClose():
+                if self._parameters:
+                    return "}"
+                return "{}" if self._value is None else ""
+            case _:
+                raise AssertionError(f"{event} inside a call's arguments")
+
+
+def _append_fragment(deltas: list[Delta], delta: ArgumentsDelta) -> None:
+    last = deltas[-1] if deltas else None
+    if isinstance(last, ArgumentsDelta) and last.index == delta.index:
+        delta = ArgumentsDelta(delta.index, last.fragment + delta.fragment)
+        deltas.pop()
+    deltas.append(delta)

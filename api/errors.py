@@ -1,0 +1,107 @@
+"""The errors of the server, all in OpenAI's shape, and the sentences that a user reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+
+class ErrorDetail(TypedDict):
+    """What went wrong: a sentence, the class of error, the request's field, a word for programs."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorBody(TypedDict):
+    """The body of every answer that is not a success, and of the event that ends a failed stream."""
+
+    error: ErrorDetail
+
+
+class ApiError(Exception):
+    """A request that ends in an error: HTTP status and the four members of OpenAI's error object."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 400,
+        type: str = "invalid_request_error",
+        param: str | None = None,
+        code: str | None = "invalid_value",
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.type = type
+        self.param = param
+        self.code = code
+
+    @property
+    def body(self) -> ErrorBody:
+        """The error as OpenAI's JSON shape."""
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+class UnknownModel(ApiError):
+    """The request names a model that this server does not have."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(
+            f"The model '{name}' does not exist here; this server has: {', '.join(known)}.",
+            status=404,
+            param="model",
+            code="model_not_found",
+        )
+
+
+class ServerFault(ApiError):
+    """The server's own fault; where it was not foreseen, details go to the log and not to the client."""
+
+    def __init__(self, message: str = "The server had an error while it worked on the request.") -> None:
+        super().__init__(message, status=500, type="server_error", code="internal_error")
+
+
+def invalid_request(errors: Sequence[Mapping[str, Any]], body: Any) -> ApiError:
+    """Pydantic's `errors` about `body` as one error that names the field.
+
+    Where a field may have several shapes, pydantic reports one error for each; the one that points deepest
+    belongs to the shape that was meant.
+    """
+    if errors[0]["type"] == "json_invalid":
+        detail = errors[0].get("ctx", {}).get("error", "")
+        return ApiError(f"The request body is not valid JSON: {detail}.", param="body", code="invalid_json")
+    located = [(_location(error, body), error) for error in errors]
+    location, error = max(located, key=lambda pair: len(pair[0]))
+    param = field_path(location) or "body"
+    if error["type"] == "missing":
+        return ApiError(
+            f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter"
+        )
+    code = error["type"] if error["type"] == "unsupported_parameter" else "invalid_value"
+    return ApiError(f"Invalid '{param}': {error['msg']}.", param=param, code=code)
+
+
+def field_path(location: Iterable[str | int]) -> str:
+    """`("tools", 0, "function")` as `tools[0].function`."""
+    path = ""
+    for step in location:
+        path += f"[{step}]" if isinstance(step, int) else f".{step}" if path else step
+    return path
+
+
+def _location(error: Mapping[str, Any], body: Any) -> list[str | int]:
+    """The steps into `body`, without the names of union members that pydantic puts between them."""
+    location: list[str | int] = []
+    here = body
+    steps = error["loc"][1:]
+    for step in steps:
+        if (isinstance(here, list) and isinstance(step, int)) or (isinstance(here, dict) and step in here):
+            location.append(step)
+            here = here[step]
+    return [*location, *steps[-1:]] if error["type"] == "missing" else location

@@ -1,0 +1,121 @@
+"""One turn of a model, whatever API asked for it: request → prompt and grammar → steps with deltas."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Literal
+
+from larksong.api.deltas import CallDelta, Delta
+from larksong.api.emitter import DeltaEmitter
+from larksong.api.errors import ServerFault
+from larksong.api.prompt import ChatMessage, ChatTemplate
+from larksong.engine.backends.base import Backend, Finish, Generation, Sampling, Step
+from larksong.engine.engine import Engine
+from larksong.grammars import CallPolicy, Tool, WireFormat
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """What is asked of one turn. `calls` is None where the answer is text alone."""
+
+    messages: Sequence[ChatMessage]
+    tools: Sequence[Tool]
+    calls: CallPolicy | None
+    wire_format: WireFormat
+    sampling: Sampling
+    max_tokens: int | None
+
+
+@dataclass(frozen=True)
+class TurnStep:
+    """One decoding step, counted from 0, and what the answer grew by in it, often nothing."""
+
+    number: int
+    step: Step
+    deltas: Sequence[Delta]
+
+
+@dataclass(frozen=True)
+class TurnEnd:
+    """The end of the answer: the last deltas, why it ended, how many tokens were written.
+
+    `length` wins over `tool_calls`: the last call may be incomplete.
+    """
+
+    deltas: Sequence[Delta]
+    reason: Literal["stop", "length", "tool_calls"]
+    completion_tokens: int
+
+
+class Model:
+    """A backend under the name that requests use, with its engine, chat template and wire format."""
+
+    def __init__(self, backend: Backend, wire_format: WireFormat, *, name: str | None = None) -> None:
+        self.name = name or backend.name
+        self.backend = backend
+        self.wire_format = wire_format
+        self._engine = Engine(backend.vocabulary)
+        self._template = ChatTemplate(
+            backend.chat_template, bos_token=backend.bos_token, eos_token=backend.eos_token
+        )
+        self._special_texts = {id: text for text, id in backend.vocabulary.special.items()}
+
+    async def prepare(self, request: TurnRequest) -> Turn:
+        """A turn that is ready to run.
+
+        Raises GrammarsError for tools that cannot be enforced, TemplateRefusal for messages that the chat
+        template refuses, PromptError for a prompt that the model cannot take.
+        """
+        # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
+        generation = await asyncio.to_thread(self._generation, request)
+        return Turn(len(generation.prompt), self.backend.generate(generation))
+
+    def token_text(self, token: int) -> str:
+        """How a token reads, for people."""
+        special = self._special_texts.get(token)
+        return special or self.backend.vocabulary.tokens[token].decode(errors="backslashreplace")
+
+    def _generation(self, request: TurnRequest) -> Generation:
+        matcher = None
+        tools = request.tools if request.calls else ()
+        if request.calls:
+            grammar = request.wire_format.grammar(tools, request.calls, self.backend.vocabulary)
+            matcher = self._engine.matcher(grammar)
+        prompt = self._encode(self._template.render(request.messages, tools, request.wire_format))
+        limit = request.max_tokens or self.backend.context_length
+        return Generation(prompt, matcher, request.sampling, limit)
+
+    def _encode(self, text: str) -> tuple[int, ...]:
+        # JSON may carry lone surrogates (text cut in the middle of an emoji); no tokenizer takes them.
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return tuple(self.backend.tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+class Turn:
+    """One turn, run once. `prompt_tokens`: how many the model reads before it writes."""
+
+    def __init__(self, prompt_tokens: int, items: AsyncGenerator[Step | Finish, None]) -> None:
+        self.prompt_tokens = prompt_tokens
+        self._items = items
+
+    async def run(self) -> AsyncGenerator[TurnStep | TurnEnd, None]:
+        """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
+        emitter = DeltaEmitter()
+        written = 0
+        called = False
+        async with aclosing(self._items) as items:
+            async for item in items:
+                deltas = emitter.feed(item.events)
+                called = called or any(isinstance(delta, CallDelta) for delta in deltas)
+                if isinstance(item, Step):
+                    yield TurnStep(written, item, deltas)
+                    written += 1
+                elif item.reason == "error":
+                    raise ServerFault(f"The generation failed: {item.error}")
+                elif item.reason == "length":
+                    yield TurnEnd(deltas, "length", written)
+                else:
+                    yield TurnEnd(deltas, "tool_calls" if called else "stop", written)

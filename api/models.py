@@ -1,0 +1,18 @@
+"""Settings → the model that they name."""
+
+from __future__ import annotations
+
+from larksong.api.generation import Model
+from larksong.api.settings import Settings
+from larksong.grammars import wire_format
+
+
+def load_model(settings: Settings) -> Model:
+    """The model, ready to serve; takes seconds, the first time longer. Raises UnknownFormat, ModelError."""
+    # The quick check first: loading only to learn of a typing error would be a pity.
+    format = wire_format(settings.format)
+    # torch takes seconds to import, and other backends do without it.
+    from larksong.engine.backends.transformers import TransformersBackend
+
+    backend = TransformersBackend.load(settings.model)
+    return Model(backend, format, name=settings.served_name)

@@ -1,0 +1,134 @@
+"""Messages → prompt text, through the model's own chat template.
+
+The environment is the one that model families write their templates for: transformers'
+`chat_template_utils`, with its filters, functions and block settings. What a template cannot write is put
+into the messages' text first, as the wire format writes it: the tools into the system message, earlier calls
+into the assistant's, their results into the user's.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import jinja2
+import jinja2.ext
+import jinja2.nodes
+import jinja2.parser
+import jinja2.sandbox
+
+from larksong.grammars import Tool, WireFormat
+
+ChatMessage = Mapping[str, Any]
+"""A message as chat templates read it: role, content (text), and where they apply name, tool_calls (with
+`arguments` as an object), tool_call_id and reasoning_content."""
+
+# For models that bring no template: the layout that most families share.
+_CHATML = """\
+{% for message in messages %}<|im_start|>{{ message['role'] }}
+{{ message['content'] }}<|im_end|>
+{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+
+
+class TemplateRefusal(ValueError):
+    """The chat template refuses these messages."""
+
+
+class ChatTemplate:
+    """A model's chat template, compiled once."""
+
+    def __init__(self, source: str | None, *, bos_token: str = "", eos_token: str = "") -> None:
+        environment = _environment()
+        tree = environment.parse(source or _CHATML)
+        # A mention is what can be known without running it: a template that names neither cannot write them.
+        names = {node.name for node in tree.find_all(jinja2.nodes.Name)}
+        members = {node.attr for node in tree.find_all(jinja2.nodes.Getattr)}
+        constants = {node.value for node in tree.find_all(jinja2.nodes.Const) if isinstance(node.value, str)}
+        self.renders_tools = "tools" in names
+        self.renders_calls = "tool_calls" in members | constants
+        self._template = environment.from_string(tree)
+        self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
+
+    def render(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], wire_format: WireFormat) -> str:
+        """The prompt up to where the assistant's answer begins. Raises TemplateRefusal."""
+        if not self.renders_calls:
+            messages = calls_as_text(messages, wire_format)
+        if tools and not self.renders_tools:
+            messages = with_system_text(messages, wire_format.system_text(tools))
+        try:
+            return self._template.render(
+                messages=messages,
+                tools=[_openai_tool(tool) for tool in tools] or None,
+                documents=None,
+                add_generation_prompt=True,
+                **self._tokens,
+            )
+        except (jinja2.TemplateError, TypeError) as error:
+            raise TemplateRefusal(
+                f"the model's chat template cannot write these messages: {error}"
+            ) from error
+
+
+def with_system_text(messages: Sequence[ChatMessage], text: str) -> list[ChatMessage]:
+    """The messages with `text` at the end of the system message, which is made where there is none."""
+    if messages and messages[0]["role"] == "system":
+        system, rest = messages[0], messages[1:]
+        return [{**system, "content": f"{system['content']}\n\n{text}"}, *rest]
+    return [{"role": "system", "content": text}, *messages]
+
+
+def calls_as_text(messages: Sequence[ChatMessage], wire_format: WireFormat) -> list[ChatMessage]:
+    """The messages with earlier calls and their results as text, for templates that know neither."""
+    plain: list[ChatMessage] = []
+    for are_results, group in itertools.groupby(messages, key=lambda message: message["role"] == "tool"):
+        if are_results:
+            results = [f"<tool_response>\n{message['content']}\n</tool_response>" for message in group]
+            plain.append({"role": "user", "content": "\n".join(results)})
+        else:
+            plain.extend(_calls_into_content(message, wire_format) for message in group)
+    return plain
+
+
+def _calls_into_content(message: ChatMessage, wire_format: WireFormat) -> ChatMessage:
+    calls = [call["function"] for call in message.get("tool_calls", ())]
+    texts = [wire_format.render_call(call["name"], call["arguments"]) for call in calls]
+    kept = {key: value for key, value in message.items() if key != "tool_calls"}
+    return {**kept, "content": "\n".join([*([message["content"]] if message["content"] else []), *texts])}
+
+
+def _openai_tool(tool: Tool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return {"type": "function", "function": function}
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _GenerationBlock]
+    )
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise_exception
+    environment.globals["strftime_now"] = lambda pattern: datetime.now().strftime(pattern)
+    return environment
+
+
+class _GenerationBlock(jinja2.ext.Extension):
+    """`{% generation %}…{% endgeneration %}` marks the assistant's part for training; here it is its body."""
+
+    tags = {"generation"}  # noqa: RUF012 - jinja2 declares a set
+
+    def parse(self, parser: jinja2.parser.Parser) -> list[jinja2.nodes.Node]:
+        next(parser.stream)
+        return parser.parse_statements(("name:endgeneration",), drop_needle=True)
+
+
+def _tojson(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
+    # jinja2's own filter escapes HTML characters, which models never saw in training.
+    return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+
+def _raise_exception(message: str) -> None:
+    raise jinja2.TemplateError(message)

@@ -1,0 +1,29 @@
+"""The server's settings: command-line flags, then `LARKSONG_…` environment variables, then defaults."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from larksong.engine.backends.model_store import DEFAULT_MODEL
+
+
+class Settings(BaseSettings):
+    """Every field can be set by a flag of `larksong serve` or by `LARKSONG_` and its name in capitals."""
+
+    model_config = SettingsConfigDict(env_prefix="LARKSONG_", frozen=True, extra="ignore")
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    model: str = Field(DEFAULT_MODEL, description="Folder or GGUF file of a model.")
+    served_name: str | None = Field(
+        None, description="Name of the model in requests; without it the model's own."
+    )
+    format: str = Field(
+        "qwen3_coder", description="Wire format of tool calls; tool_format in a request overrides it."
+    )
+    log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
+        "info", description="critical, error, warning, info or debug."
+    )

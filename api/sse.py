@@ -1,0 +1,35 @@
+"""Server-sent events: a stream of JSON objects as OpenAI ends it, also when it fails half-way."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from larksong.api.errors import ApiError, ServerFault
+
+_logger = logging.getLogger(__name__)
+
+# JSON may hold them raw, but clients that split lines as `str.splitlines` does would cut the event there.
+_LINE_SEPARATORS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+
+
+async def event_data(chunks: AsyncGenerator[Mapping[str, object], None]) -> AsyncGenerator[str, None]:
+    """Each chunk as the data of one event, then `[DONE]`. A fault becomes one last event with the error."""
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield json_line(chunk)
+    except ApiError as error:
+        yield json_line(error.body)
+    except Exception:
+        _logger.exception("a stream failed")
+        yield json_line(ServerFault().body)
+    yield "[DONE]"
+
+
+def json_line(value: Any) -> str:
+    """`value` as JSON on one line, whatever a client takes for the end of a line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_SEPARATORS)

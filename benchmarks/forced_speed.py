@@ -1,0 +1,113 @@
+"""`python -m benchmarks.forced_speed`: the demo's calls on the CPU, with forced tokens and without.
+
+Runs `larksong demo` as it is, prompts, HTTP and all; only its backend also notes what it wrote. Runs with and
+without forced tokens alternate, so that what else the machine does meets both.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from larksong.api import demo
+from larksong.api.generation import Model
+from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.transformers import TransformersBackend
+from larksong.grammars import format_names, wire_format
+
+
+@dataclass
+class Written:
+    """An answer as the backend wrote it."""
+
+    prompt: tuple[int, ...]
+    steps: list[Step] = field(default_factory=list)
+
+    @property
+    def passes(self) -> int:
+        """Forward passes, the one that ends the prompt included: one for each sampled token."""
+        return sum(not step.forced for step in self.steps)
+
+    @property
+    def seconds(self) -> float:
+        """From the first sampled token to the last token."""
+        return self.steps[-1].elapsed - next(step.elapsed for step in self.steps if not step.forced)
+
+
+class NotingBackend(TransformersBackend):
+    """A backend that keeps what it wrote."""
+
+    forced = True
+    written: list[Written]
+
+    def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        note = Written(generation.prompt)
+        self.written.append(note)
+        return self._noted(super().generate(replace(generation, forced_tokens=self.forced)), note)
+
+    async def _noted(
+        self, items: AsyncGenerator[Step | Finish, None], note: Written
+    ) -> AsyncGenerator[Step | Finish, None]:
+        async for item in items:
+            if isinstance(item, Step):
+                note.steps.append(item)
+            yield item
+
+    def log_probability(self, answer: Written) -> float:
+        """Of the whole answer by the model alone, in nats a byte: texts may differ, and how they are cut."""
+        tokens = [step.token for step in answer.steps]
+        with torch.inference_mode():
+            output = self._model(torch.tensor([[*answer.prompt, *tokens]], device=self._model.device))
+        logits = output.logits[0, len(answer.prompt) - 1 : -1].float()
+        chosen = torch.log_softmax(logits, -1)[range(len(tokens)), tokens]
+        return float(chosen.sum()) / sum(len(step.text) for step in answer.steps)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.forced_speed", description=__doc__)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    backend = NotingBackend.load(device="cpu", threads=arguments.threads)
+    console = Console(width=None if Console().is_terminal else 160)
+    console.print(_table(backend, arguments.repeats))
+    backend.close()
+
+
+def _table(backend: NotingBackend, repeats: int) -> Table:
+    table = Table(
+        caption=f"{backend.name}; medians of {repeats} runs of both answers; the prompt's time is left out"
+    )
+    table.add_column("format")
+    for name in ("forced tokens", "tokens", "passes", "seconds", "tokens/s", "nats/byte"):
+        table.add_column(name, justify="right")
+    for format_name in format_names():
+        model = Model(backend, wire_format(format_name))
+        runs: dict[bool, list[list[Written]]] = {False: [], True: []}
+        for _ in range(repeats):
+            for forced in runs:
+                backend.forced, backend.written = forced, []
+                if not demo.run(model, Console(quiet=True)):
+                    raise RuntimeError(f"the demo failed in {format_name}")
+                runs[forced].append(backend.written)
+        for forced, answers in runs.items():
+            table.add_row(format_name, "on" if forced else "off", *_row(backend, answers))
+    return table
+
+
+def _row(backend: NotingBackend, runs: list[list[Written]]) -> list[str]:
+    tokens = median(sum(len(answer.steps) for answer in run) for run in runs)
+    passes = median(sum(answer.passes for answer in run) for run in runs)
+    seconds = median(sum(answer.seconds for answer in run) for run in runs)
+    likely = median(backend.log_probability(answer) for run in runs for answer in run)
+    return [f"{tokens:.0f}", f"{passes:.0f}", f"{seconds:.2f}", f"{tokens / seconds:.1f}", f"{likely:.3f}"]
+
+
+if __name__ == "__main__":
+    main()

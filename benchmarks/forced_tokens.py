@@ -1,0 +1,152 @@
+"""`python -m benchmarks.forced_tokens`: what is forced of recorded calls, for two tokenizers and all formats.
+
+The calls are those of `benchmarks.forced_calls` (`LARKSONG_CASES`). Each one is read as a turn of its own in
+the tokens that the tokenizer writes, among all tools of its client that the schema compiler takes. What is
+forced must be what comes; a wrong offer is counted and stops the benchmark with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tokenizers import Tokenizer
+
+from benchmarks.forced_calls import cases_folder
+from benchmarks.workload import qwen
+from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.model_store import find_model
+from larksong.engine.backends.replay import text_ids
+from larksong.engine.engine import Engine
+from larksong.engine.matcher import Matcher
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, format_names, wire_format
+
+_POLICY = CallPolicy(required=True)
+
+
+@dataclass
+class Figures:
+    """Sums over calls; times in seconds, one for each time that `forced()` was asked."""
+
+    calls: int = 0
+    tokens: int = 0
+    forced: int = 0
+    offers: int = 0
+    wrong: int = 0
+    times: list[float] = field(default_factory=list)
+
+
+def main() -> None:
+    folder = cases_folder()
+    if folder is None:
+        sys.exit("LARKSONG_CASES must name the folder with client_calls.jsonl and client_tools")
+    workload = qwen()
+    smollm2 = ModelFolder.open(find_model())
+    tokenizers = {
+        "Qwen": (
+            workload.tokenizer,
+            Vocabulary.from_tokenizer(workload.tokenizer, eos=[workload.eos], width=workload.width),
+        ),
+        "SmolLM2": (smollm2.tokenizer, smollm2.vocabulary),
+    }
+    table = Table(
+        caption="µs for one question at p50 / p90 / p99: the first time, and for the same calls again"
+    )
+    for name in ("tokenizer", "format"):
+        table.add_column(name)
+    for name in ("calls", "tokens", "forced", "share", "offers", "wrong", "first", "again"):
+        table.add_column(name, justify="right")
+    wrong = 0
+    for name, (tokenizer, vocabulary) in tokenizers.items():
+        engine = Engine(vocabulary, encode=partial(text_ids, tokenizer, vocabulary))
+        engine.warm_up()
+        for format_name in format_names():
+            turns = list(_turns(engine, tokenizer, wire_format(format_name), folder))
+            first, again = (_read(turns) for _ in range(2))
+            wrong += first.wrong
+            table.add_row(name, format_name, *_row(first), _spread(again.times))
+    Console(width=None if Console().is_terminal else 160).print(table)
+    if wrong:
+        sys.exit(f"{wrong} offers were wrong")
+
+
+def _turns(
+    engine: Engine, tokenizer: Tokenizer, written: WireFormat, folder: Path
+) -> Iterator[tuple[Matcher, list[int]]]:
+    """A matcher and the tokens of every call that its grammar takes."""
+    vocabulary = engine.vocabulary
+    for line in (folder / "client_calls.jsonl").read_text().splitlines():
+        call = json.loads(line)
+        tools = _tools(folder / "client_tools" / f"{call['client']}.json", written, vocabulary)
+        if call["name"] not in (tool.name for tool in tools):
+            continue
+        start = engine.matcher(written.grammar(tools, _POLICY, vocabulary))
+        text = written.render_call(call["name"], call["arguments"])
+        ids = [*text_ids(tokenizer, vocabulary, text), min(vocabulary.eos_ids)]
+        reader = start.fork()
+        for token in ids:
+            # A generation asks for masks too, and makes with them what forced tokens are found from.
+            reader.mask()
+            reader.advance(token)
+        if reader.finished:
+            yield start, ids
+
+
+@cache
+def _tools(file: Path, written: WireFormat, vocabulary: Vocabulary) -> tuple[Tool, ...]:
+    """The client's tools that the schema compiler takes."""
+    known = []
+    for function in (tool["function"] for tool in json.loads(file.read_text())):
+        tool = Tool(function["name"], "", function.get("parameters", {}))
+        try:
+            written.grammar((tool,), _POLICY, vocabulary)
+        except GrammarsError:
+            continue
+        known.append(tool)
+    return tuple(known)
+
+
+def _read(turns: Iterable[tuple[Matcher, list[int]]]) -> Figures:
+    """Generate the turns again: forced tokens where there are some, else the next one."""
+    figures = Figures()
+    for start, ids in turns:
+        matcher = start.fork()
+        at = 0
+        while at < len(ids):
+            begin = perf_counter()
+            forced = matcher.forced()
+            figures.times.append(perf_counter() - begin)
+            if forced != tuple(ids[at : at + len(forced)]):
+                figures.wrong += 1
+                forced = ()
+            figures.offers += bool(forced)
+            figures.forced += len(forced)
+            for token in forced or ids[at : at + 1]:
+                matcher.advance(token)
+                at += 1
+        figures.calls += 1
+        figures.tokens += len(ids)
+    return figures
+
+
+def _row(figures: Figures) -> list[str]:
+    counts = (figures.calls, figures.tokens, figures.forced)
+    share = f"{figures.forced / figures.tokens:.1%}"
+    return [*map(str, counts), share, str(figures.offers), str(figures.wrong), _spread(figures.times)]
+
+
+def _spread(times: Sequence[float]) -> str:
+    return " / ".join(f"{value * 1e6:.1f}" for value in np.percentile(times, [50, 90, 99]))
+
+
+if __name__ == "__main__":
+    main()

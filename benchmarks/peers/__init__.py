@@ -1,0 +1,1 @@
+"""The other engines, each behind the same few calls."""

@@ -1,0 +1,126 @@
+"""What every backend is: prompt, matcher and sampler settings in, accepted tokens and parse events out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from tokenizers import Tokenizer
+
+from larksong.engine.events import ParseEvent
+from larksong.engine.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from larksong.engine.matcher import Matcher
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is drawn from the logits; the filters apply in this order, after the mask.
+
+    Raises ValueError for a setting outside its range.
+    """
+
+    temperature: float = 1.0
+    """Divides the logits; 0 takes the likeliest token, whatever the other settings."""
+    top_k: int = 0
+    """Keep the k likeliest tokens; 0 keeps all."""
+    top_p: float = 1.0
+    """Keep the likeliest tokens up to this probability mass, in (0, 1]; 1 keeps all."""
+    min_p: float = 0.0
+    """Keep tokens of at least this share of the likeliest one's probability, in [0, 1]."""
+    seed: int | None = None
+    """The same seed, prompt and settings give the same tokens; None draws a seed."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < float("inf"):
+            raise ValueError(f"temperature must be 0 or more, not {self.temperature}")
+        if self.top_k < 0:
+            raise ValueError(f"top_k must be 0 or more, not {self.top_k}")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
+        if not 0 <= self.min_p <= 1:
+            raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One sequence to be generated. The backend owns `matcher` from then on.
+
+    Raises ValueError for a `max_tokens` below 1.
+    """
+
+    prompt: tuple[int, ...]
+    matcher: Matcher | None
+    sampling: Sampling
+    max_tokens: int
+    """Most tokens to write; a backend writes fewer where its context ends."""
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens must be 1 or more, not {self.max_tokens}")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decoding step: the token that was sampled and what it revealed."""
+
+    token: int
+    text: bytes
+    """The token's bytes; b"" for a marker. May end inside a UTF-8 sequence."""
+    events: tuple[ParseEvent, ...]
+    allowed: int
+    """How many tokens the mask allowed; the vocabulary's width where nothing was masked."""
+    elapsed: float
+    """Seconds since the generation began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The end of a sequence: an end-of-sequence token ("stop"), the token limit, or an error."""
+
+    reason: Literal["stop", "length", "error"]
+    events: tuple[ParseEvent, ...]
+    """What the end of the text revealed."""
+    error: str | None = None
+
+
+class Backend(Protocol):
+    """A model, or something that stands for one. Sequences run at the same time and do not wait in line."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as clients see it."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+    @property
+    def context_length(self) -> int:
+        """Most tokens of prompt and answer together."""
+
+    @property
+    def chat_template(self) -> str | None:
+        """The model's Jinja chat template."""
+
+    @property
+    def bos_token(self) -> str:
+        """Text of the token that begins a prompt; "" where there is none."""
+
+    @property
+    def eos_token(self) -> str:
+        """Text of the token that ends a turn; "" where there is none."""
+
+    def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        """Run one sequence: its steps, then one Finish. Without a matcher a token's bytes are Content.
+
+        Closing the iterator stops the sequence. A prompt that does not fit raises PromptError at the call,
+        before anything runs; all later failures are a Finish("error").
+        """
+
+    def close(self) -> None:
+        """End all sequences and free the model. The backend cannot be used afterwards."""

@@ -1,0 +1,45 @@
+"""The backends' errors, each with the sentence that a user reads."""
+
+from pathlib import Path
+
+from larksong.engine.errors import EngineError
+
+
+class ModelError(EngineError):
+    """A model that cannot be had."""
+
+
+class ModelNotFound(ModelError):
+    """There is nothing at the path of a model, or the default model cannot be fetched."""
+
+    def __init__(self, model: str | Path, reason: str) -> None:
+        super().__init__(f"no model {str(model)!r}: {reason}")
+
+
+class NotAModel(ModelError):
+    """A path that exists and holds no usable model."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is not a model: {reason}")
+
+
+class PromptError(EngineError, ValueError):
+    """A prompt that the model cannot take."""
+
+
+class EmptyPrompt(PromptError):
+    """A prompt without tokens."""
+
+    def __init__(self) -> None:
+        super().__init__("the prompt has no tokens")
+
+
+class PromptTooLong(PromptError):
+    """A prompt that leaves no room for an answer in the model's context."""
+
+    def __init__(self, tokens: int, context_length: int) -> None:
+        self.tokens = tokens
+        self.context_length = context_length
+        super().__init__(
+            f"the prompt has {tokens} tokens; the context of {context_length} leaves no room to answer"
+        )

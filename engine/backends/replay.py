@@ -1,0 +1,137 @@
+"""Recorded text fed through a tokenizer, as if a model wrote it: for tests, notebooks and load runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import Self
+
+import numpy as np
+from tokenizers import Tokenizer
+
+from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.turn import Turn
+from larksong.engine.vocabulary import Vocabulary
+
+Script = Sequence[str] | Callable[[str], str]
+
+
+class ReplayBackend:
+    """A `Backend` (see base.py) that writes the texts of a script, token by token, and then ends the turn.
+
+    The tokens are those of the tokenizer, so a marker that it holds as one token is one. With a matcher each
+    token is advanced like a sampled one; a refused one ends the sequence with an error that shows where.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        script: Script,
+        *,
+        tokens_per_second: float | None = None,
+        name: str = "replay",
+        context_length: int = 32_768,
+        chat_template: str | None = None,
+        bos_token: str = "",
+        eos_token: str = "",
+    ) -> None:
+        """`script`: texts used one a request, from the start again after the last; or prompt to text.
+
+        `tokens_per_second`: the pace of each sequence; None writes as fast as it can be read.
+        """
+        if not callable(script) and not script:
+            raise ValueError("the script has no texts")
+        if tokens_per_second is not None and tokens_per_second <= 0:
+            raise ValueError(f"tokens_per_second must be above 0, not {tokens_per_second}")
+        self.name = name
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.context_length = context_length
+        self.chat_template = chat_template
+        self.bos_token = bos_token
+        self.eos_token = eos_token
+        self._script = script
+        self._pause = 0.0 if tokens_per_second is None else 1 / tokens_per_second
+        self._requests = 0
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def from_folder(
+        cls, folder: ModelFolder, script: Script, *, tokens_per_second: float | None = None
+    ) -> Self:
+        """A stand-in for a real model: its tokenizer, chat template and limits, the script's words."""
+        return cls(
+            folder.tokenizer,
+            folder.vocabulary,
+            script,
+            tokens_per_second=tokens_per_second,
+            name=folder.name,
+            context_length=folder.context_length,
+            chat_template=folder.chat_template,
+            bos_token=folder.bos_token,
+            eos_token=folder.eos_token,
+        )
+
+    def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        """See Backend.generate."""
+        turn = Turn(generation, self.vocabulary, self.context_length)
+        ids = text_ids(self.tokenizer, self.vocabulary, self._next_text(generation.prompt))
+        return self._run(turn, [*ids, *sorted(self.vocabulary.eos_ids)[:1]])
+
+    def close(self) -> None:
+        """See Backend.close."""
+        self._closed = True
+
+    def _next_text(self, prompt: tuple[int, ...]) -> str:
+        if callable(self._script):
+            return self._script(self.tokenizer.decode(list(prompt), skip_special_tokens=False))
+        with self._lock:
+            self._requests += 1
+            return self._script[(self._requests - 1) % len(self._script)]
+
+    async def _run(self, turn: Turn, ids: list[int]) -> AsyncGenerator[Step | Finish, None]:
+        due = asyncio.get_running_loop().time()
+        for position, token in enumerate(ids):
+            # Paced by the clock, not by pauses: what the reader does between steps does not slow the pace.
+            due += self._pause
+            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+            if self._closed:
+                yield turn.end("error", "the backend was closed")
+                return
+            mask = turn.mask()
+            allowed = self.vocabulary.width if mask is None else int(np.bitwise_count(mask).sum())
+            for item in turn.take(token, allowed):
+                if isinstance(item, Finish):
+                    yield self._located(item, ids, position)
+                    return
+                yield item
+        yield turn.end("error", "the vocabulary has no end-of-sequence token to end the recorded text with")
+
+    def _located(self, end: Finish, ids: list[int], position: int) -> Finish:
+        if end.error is None:
+            return end
+        before, token, after = (
+            self.tokenizer.decode(part, skip_special_tokens=False)
+            for part in (ids[:position][-16:], ids[position : position + 1], ids[position + 1 :][:16])
+        )
+        where = f"token {position} of the recorded text, {token!r} between {before!r} and {after!r}"
+        return Finish(end.reason, end.events, f"{where}: {end.error}")
+
+
+def text_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
+    """The ids of a text in the middle of a turn: without the blank that some tokenizers put before a text."""
+    if not vocabulary.prefix:
+        return list(tokenizer.encode(text, add_special_tokens=False).ids)
+    # Written after a character that joins with nothing, and cut off after it.
+    lead = "\x02"
+    ids = list(tokenizer.encode(lead + text, add_special_tokens=False).ids)
+    written = b""
+    for cut, token in enumerate(ids, start=1):
+        written += vocabulary.tokens[token]
+        if written.removeprefix(vocabulary.prefix) == lead.encode():
+            return ids[cut:]
+    raise ValueError(f"the tokenizer does not keep {lead!r} apart from the text after it")

@@ -1,0 +1,234 @@
+"""Any causal model of the transformers library, on the CPU or any torch device.
+
+One worker thread owns the model. It goes round all running sequences and gives each one unit of work: a
+chunk of its prompt, or one decoding step. So a second request starts at once, and a long prompt holds up the
+others by no more than a chunk. Each sequence has its own key-value cache, sampler and matcher; only the
+thread touches them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Self
+
+# Before torch is loaded: OpenMP threads that spin while they wait take the cores from everything else. With
+# other work on both of two cores, a token of SmolLM2 takes 0.14 to 0.27 s so, and 0.4 to 1.8 s with spinning.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+import torch
+from safetensors import SafetensorError
+from tokenizers import Tokenizer
+from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel
+from transformers.utils.logging import disable_progress_bar
+
+from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.errors import NotAModel
+from larksong.engine.backends.handover import Handover
+from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
+from larksong.engine.backends.sampler import MaskBias, Sampler
+from larksong.engine.backends.turn import Turn
+from larksong.engine.vocabulary import Vocabulary
+
+_log = logging.getLogger(__name__)
+
+PREFILL_CHUNK = 128  # tokens of a prompt in one unit of work: about a quarter of a second on two cores
+_UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
+
+
+class TransformersBackend:
+    """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
+
+    def __init__(self, model: PreTrainedModel, folder: ModelFolder, *, threads: int | None = None) -> None:
+        self._model = model
+        self._folder = folder
+        self._bias = MaskBias(folder.vocabulary.width)
+        self._sequences: list[_Sequence] = []
+        self._changed = threading.Condition()
+        self._closed = False
+        self._worker = threading.Thread(
+            target=self._work, args=(threads,), name="larksong-model", daemon=True
+        )
+        self._worker.start()
+
+    @classmethod
+    def load(
+        cls,
+        model: str | Path = DEFAULT_MODEL,
+        *,
+        device: str | None = None,
+        dtype: torch.dtype | None = None,
+        threads: int | None = None,
+    ) -> Self:
+        """Load a model by name or path (see model_store); may take seconds, the first time a download.
+
+        `device`: a torch device, by default a GPU where torch finds one. `dtype`: by default float32 on the
+        CPU, whose prefill is three times as fast so, and the model's own elsewhere. `threads`: torch's
+        threads for the model, by default as many as torch chooses.
+
+        Raises ModelNotFound or NotAModel.
+        """
+        path = find_model(model)
+        folder = ModelFolder.open(path)
+        chosen = torch.device(device) if device else _default_device()
+        wanted: torch.dtype | str = dtype or (torch.float32 if chosen.type == "cpu" else "auto")
+        # transformers' own progress bar would write into the caller's terminal.
+        disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            loaded = AutoModelForCausalLM.from_pretrained(
+                path, dtype=wanted, device_map=chosen, local_files_only=True
+            )
+        except (ValueError, OSError, KeyError, RuntimeError, SafetensorError) as error:
+            raise NotAModel(path, f"transformers cannot load it ({error})") from error
+        return cls(loaded, folder, threads=threads)
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._folder.vocabulary
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._folder.tokenizer
+
+    @property
+    def context_length(self) -> int:
+        return self._folder.context_length
+
+    @property
+    def chat_template(self) -> str | None:
+        return self._folder.chat_template
+
+    @property
+    def bos_token(self) -> str:
+        return self._folder.bos_token
+
+    @property
+    def eos_token(self) -> str:
+        return self._folder.eos_token
+
+    def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        """See Backend.generate."""
+        turn = Turn(generation, self.vocabulary, self.context_length)
+        return self._run(turn, generation)
+
+    async def _run(self, turn: Turn, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        handover = Handover[Step | Finish](_UNREAD_STEPS, self._notify)
+        sequence = _Sequence(turn, generation, DynamicCache(config=self._model.config), handover)
+        if not self._start(sequence):
+            yield turn.end("error", "the backend is closed")
+            return
+        try:
+            while True:
+                item = await handover.get()
+                yield item
+                if isinstance(item, Finish):
+                    return
+        finally:
+            sequence.over = True
+            self._notify()
+
+    def close(self) -> None:
+        """See Backend.close."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._worker.join()
+
+    def _start(self, sequence: _Sequence) -> bool:
+        with self._changed:
+            if not self._closed:
+                self._sequences.append(sequence)
+                self._changed.notify()
+            return not self._closed
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
+    def _work(self, threads: int | None) -> None:
+        if threads is not None:
+            torch.set_num_threads(threads)  # counts for the thread that calls it
+        with torch.inference_mode():
+            while not self._closed:
+                self._round()
+        for sequence in self._sequences:
+            if not sequence.over:
+                sequence.handover.put(sequence.turn.end("error", "the backend was closed"))
+        self._sequences.clear()
+
+    def _round(self) -> None:
+        """Wait until there is work, then give each sequence one unit."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._due())
+            due = self._due()
+        for sequence in due:
+            if not (sequence.over or self._closed):
+                self._advance(sequence)
+
+    def _due(self) -> list[_Sequence]:
+        """The sequences that can go on; forgets the ended ones."""
+        self._sequences = [sequence for sequence in self._sequences if not sequence.over]
+        return [sequence for sequence in self._sequences if not sequence.handover.full]
+
+    def _advance(self, sequence: _Sequence) -> None:
+        """One unit of work. Whatever fails ends this sequence alone."""
+        try:
+            items = self._step(sequence)
+        except Exception as error:
+            _log.exception("a sequence failed")
+            items = (Finish("error", (), f"{type(error).__name__}: {error}"),)
+        for item in items:
+            sequence.over = sequence.over or isinstance(item, Finish)
+            sequence.handover.put(item)
+
+    def _step(self, sequence: _Sequence) -> tuple[Step | Finish, ...]:
+        chunk = sequence.pending[:PREFILL_CHUNK]
+        del sequence.pending[:PREFILL_CHUNK]
+        output = self._model(
+            input_ids=torch.tensor([chunk], device=self._model.device),
+            cache=sequence.cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        if sequence.pending:
+            return ()
+        width = self.vocabulary.width
+        logits = output.logits[0, -1, :width].float().cpu().numpy()
+        mask = sequence.turn.mask()
+        if mask is None:
+            allowed = width
+        else:
+            bias, allowed = self._bias.get(mask)
+            logits = logits + bias
+        token = sequence.sampler.draw(logits)
+        sequence.pending.append(token)
+        return sequence.turn.take(token, allowed)
+
+
+class _Sequence:
+    """What the worker keeps of one generation."""
+
+    def __init__(
+        self, turn: Turn, generation: Generation, cache: DynamicCache, handover: Handover[Step | Finish]
+    ) -> None:
+        self.turn = turn
+        self.sampler = Sampler(generation.sampling)
+        self.cache = cache
+        self.handover = handover
+        self.pending = list(generation.prompt)
+        """Tokens that the model has not seen yet."""
+        self.over = False
+        """Ended, or its reader has gone: set from either side, acted on by the worker."""
+
+
+def _default_device() -> torch.device:
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    return accelerator if accelerator is not None else torch.device("cpu")

@@ -1,0 +1,75 @@
+import json
+from pathlib import Path
+
+import pytest
+from lark import Lark
+from typer.testing import CliRunner
+
+from larksong.api.cli import app
+
+RUNNER = CliRunner()
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["demo"], ["grammar"], ["model"], ["model", "fetch"]])
+def test_every_command_explains_itself(command: list[str]) -> None:
+    result = RUNNER.invoke(app, [*command, "--help"])
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+
+
+@pytest.mark.parametrize("format", ["qwen3_coder", "hermes"])
+def test_grammar_prints_lark_text(format: str) -> None:
+    result = RUNNER.invoke(app, ["grammar", "-", "--format", format, "--required"], input=json.dumps(TOOLS))
+    assert result.exit_code == 0
+    assert result.output.startswith(f"// {format}: get_weather\n")
+    Lark(result.output, parser="lalr")
+
+
+@pytest.mark.parametrize("command", ["serve", "demo"])
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--format", "morse"], ["morse", "hermes", "qwen3_coder"]),
+        (["--model", "no/such/place"], ["no/such/place"]),
+        (["--model", "EMPTY"], ["EMPTY", "config.json"]),
+    ],
+)
+def test_what_cannot_be_served_is_one_line_and_exit_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, flags: list[str], words: list[str]
+) -> None:
+    (tmp_path / "EMPTY").mkdir()
+    monkeypatch.chdir(tmp_path)
+    result = RUNNER.invoke(app, [command, *flags])
+    assert result.exit_code == 2
+    [line] = result.stderr.strip().splitlines()
+    assert line.startswith("larksong: ")
+    assert all(word in line for word in words)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", "Invalid JSON"),
+        ('["f"]', "[0]: "),
+        ('[{"function": {"name": "f", "parameters": {"type": "object", "allOf": []}}}]', "allOf"),
+        ("[]", "no tools"),
+    ],
+)
+def test_tools_that_make_no_grammar_are_one_line_and_exit_status_2(content: str, words: str) -> None:
+    result = RUNNER.invoke(app, ["grammar", "-"], input=content)
+    assert result.exit_code == 2
+    [line] = result.stderr.strip().splitlines()
+    assert words in line
