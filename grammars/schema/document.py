@@ -129,6 +129,21 @@ class Document:
             reader = _READERS.get(keyword)
             if reader is not None and (not resource.declared or _SINCE.get(keyword, 0) <= resource.draft):
                 reader(self, found, keyword, value, schema, _Context(resource, pointer, depth))
+        number = self._number_of(found, resource, pointer)
+        if "nullable" in schema and self._is_nullable(schema, pointer):
+            # OpenAPI's way to say: this, or null.
+            null = self.literal({"type": "null"}, pointer)
+            number = self._number_of({"anyOf": (number, null)}, resource, pointer)
+        return number
+
+    def _is_nullable(self, schema: Mapping[str, Any], pointer: str) -> bool:
+        nullable = schema["nullable"]
+        if not isinstance(nullable, bool):
+            self.invalid(f"{pointer}/nullable", "nullable", "must be true or false")
+        return nullable
+
+    def _number_of(self, found: dict[str, Any], resource: Resource, pointer: str) -> int:
+        """The number of the schema with these keywords."""
         if "$ref" in found or "$dynamicRef" in found:
             found["resource"] = id(resource)
         content = tuple(sorted(found.items(), key=_by_keyword))
@@ -246,7 +261,7 @@ def _items(
 def _type(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    if isinstance(value, str) and value in TYPES and "nullable" not in schema:
+    if isinstance(value, str) and value in TYPES:
         found[keyword] = TYPES[value]
         return
     names = (value,) if isinstance(value, str) else value
@@ -258,17 +273,8 @@ def _type(
             known = ", ".join(TYPES)
             document.invalid(context.at(keyword), keyword, f"{name!r} is not a type; types: {known}")
         types |= TYPES.get(name, ALL_TYPES)
-    if _nullable(document, schema, context):
-        types |= TYPES["null"]
     if types != ALL_TYPES:
         found[keyword] = types
-
-
-def _nullable(document: Document, schema: Any, context: _Context) -> bool:
-    nullable = schema.get("nullable", False)
-    if not isinstance(nullable, bool):
-        document.invalid(context.at("nullable"), "nullable", "must be true or false")
-    return nullable
 
 
 def _values(
@@ -280,8 +286,6 @@ def _values(
         document.invalid(where, keyword, "must be a list of values")
     if len(values) > document.limits.enum_values:
         document.invalid(where, keyword, f"has more than {document.limits.enum_values} values")
-    if _nullable(document, schema, context) and keyword == "enum":
-        values = [*values, None]
     scalars: dict[str, dict[str, None]] = {}
     others: dict[int, None] = {}
     for each in values:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Limits:
     """All counts are of one schema. Beyond a limit the schema is refused, with the limit's name."""
 
-    depth: int = 128
+    depth: int = 100
     """levels of schemas inside schemas"""
     schemas: int = 10_000
     """schemas in the document that are different and reachable"""
