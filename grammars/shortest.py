@@ -66,7 +66,7 @@ def _of_nodes(schema: Schema) -> Mapping[Node, str]:
     changed = True
     while changed:
         changed = False
-        for node in reversed(schema.nodes):
+        for node in reversed(list(schema.nodes)):
             if node == ANYTHING:
                 continue
             texts = [t for t in (_of_shape(shape, found) for shape in schema.nodes[node]) if t is not None]

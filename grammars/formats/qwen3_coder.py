@@ -162,8 +162,13 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
         for shape in objects(parameters):
             nodes = shape.nodes
             names = [name for name in nodes if name in shape.required]
-            names += [name for name in nodes if name not in shape.required][: max(shape.minimum - len(names), 0)]
-            written = (f"{PARAMETER}{name}>\n{_shortest(parameters, parameters.nodes[nodes[name]])}" for name in names)
+            names += [name for name in nodes if name not in shape.required][
+                : max(shape.minimum - len(names), 0)
+            ]
+            written = (
+                f"{PARAMETER}{name}>\n{_shortest(parameters, parameters.nodes[nodes[name]])}"
+                for name in names
+            )
             options.append("".join(written) + FUNCTION_CLOSE)
         return shorter(*options)
 
@@ -217,7 +222,7 @@ def _values(builder: RuleBuilder, shapes: Shapes, name: str) -> list[str]:
 def _text(
     builder: RuleBuilder, language: Language, plain: str, matched: str, predicate: Predicate | None
 ) -> str:
-    """The terminal of raw strings: `plain` names those that many parameters share, `matched` this one's own."""
+    """A terminal of raw strings: `plain` names those that parameters share, `matched` one of its own."""
     if language.wanted or language.unwanted or language.excluded:
         definition = TextUntil(STOPS, before="\n", language=language)
         own = builder.names.terminal(matched)
