@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from larksong.engine.attributes import Action, CollectMembers, CountItems
+from larksong.engine.attributes import Action, CollectAlternatives, CollectMembers, CountItems
 from larksong.engine.terminals import Sub, Terminal
 
 
@@ -39,7 +39,7 @@ class Grammar:
             origins.setdefault(rule.origin, []).append(" ".join(rule.expansion))
         for origin, alternatives in origins.items():
             action = self.actions.get(origin)
-            if isinstance(action, CollectMembers | CountItems):
+            if isinstance(action, CollectAlternatives | CollectMembers | CountItems):
                 lines.append(f"// {action}")
             lines.append(f"{origin}: " + "\n  | ".join(alternatives))
         lines.append("")

@@ -8,7 +8,7 @@ from larksong.engine import walks
 from larksong.engine.dfa import DFA, Counted, StringsExcept, Words, is_final
 from larksong.engine.sweep import Sweeper
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
-from larksong.engine.text import StopText
+from larksong.engine.text import MatchedText, StopText
 from larksong.engine.trie import Piece, Position, Trie
 from larksong.engine.walks import Profile, Walk
 
@@ -44,7 +44,7 @@ class Lexeme:
         self.words = self.dfa if isinstance(self.dfa, Words) else None
         self.text: StopText | None = None
         if isinstance(definition, TextUntil):
-            base = self.dfa.dfa if isinstance(self.dfa, Counted) else self.dfa
+            base = self.dfa.dfa if isinstance(self.dfa, Counted | MatchedText) else self.dfa
             assert isinstance(base, StopText)
             self.text = base
         self.narrow = self.words is not None and self.words.prefix_free
@@ -92,7 +92,9 @@ class Lexeme:
         return known[: len(known) - len(self.held(following))]
 
     def _base(self, state: int) -> int:
-        return self.dfa.pair(state)[0] if isinstance(self.dfa, Counted) else state
+        if isinstance(self.dfa, Counted | MatchedText):
+            return self.dfa.pair(state)[0]
+        return state
 
     def inside(self, state: int, data: bytes) -> tuple[int, bytes] | None:
         """Where `data` leads when all of it stays inside the terminal, and what it releases; else None.
@@ -145,7 +147,7 @@ class Lexeme:
             if self.text is not None and self._stops_are_split(self.text):
                 plain = basis.walk(self.text.text_state(state), position)
                 return walks.of_text(self.text, plain, state, position)
-        return walks.of_sweep(self._sweeper.sweep(state, position), trie, self._outcome)
+        return walks.of_sweep(self._sweeper.sweep(state, position), trie, self.outcome)
 
     def _stops_are_split(self, text: StopText) -> bool:
         """Whether no token has a whole stop, or what is refused of one, beyond its first byte."""

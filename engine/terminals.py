@@ -7,16 +7,24 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
-from larksong.engine.dfa import DFA, StringsExcept, Words, counted_json_string, json_string
+from larksong.engine.decimals import INTEGER, NUMBER, Bound, Multiples, in_range, no_number, spellings
+from larksong.engine.dfa import DFA, Quoted, StringsExcept, Words, counted_json_string, json_string
+from larksong.engine.languages import Language
+from larksong.engine.product import difference, intersection, is_empty
 from larksong.engine.regex import compile_regex
-from larksong.engine.text import Stop, StopText, counted_text
+from larksong.engine.text import MatchedText, Stop, StopText, counted_text
 
 if TYPE_CHECKING:
     from larksong.engine.grammar import Grammar
+
+
+# Product states that are looked at to find out whether a number can be completed.
+_SEARCHED = 3000
 
 
 class Role(Enum):
@@ -158,9 +166,66 @@ class JsonKey:
 
 
 @dataclass(frozen=True)
+class JsonText:
+    """A JSON string whose value is in `language`, canonically escaped.
+
+    Canonical only: with `\\u0061` for `a` a declared name could be written a second time in disguise.
+    """
+
+    language: Language
+
+    def dfa(self) -> DFA:
+        return Quoted(self.language.json_dfa())
+
+    def lark(self) -> str:
+        # Lark's own lexers get the length and the excluded texts; patterns are for the engine alone.
+        words = [re.escape(json.dumps(text, ensure_ascii=False)[1:-1]) for text in self.language.excluded]
+        guard = f'(?!(?:{"|".join(words)})")' if words else ""
+        bounds = _repeat(self.language.minimum, self.language.maximum, "*")
+        body = rf'(?:[^"\\\x00-\x1f]|\\(?:["\\bfnrt]|u00[01][0-9a-f])){bounds}'
+        return "/" + ('"' + guard).replace("/", "\\/").replace("\n", "\\n") + body + '"/'
+
+
+@dataclass(frozen=True)
+class Number:
+    """A JSON number between two bounds; `integer`: written without a point.
+
+    It is a multiple of all `multiples` and of none of `others`, and none of `excluded`. With more than a
+    bound at 0 there is no exponent, and where divisibility is asked for, no more digits than a double tells
+    apart.
+    """
+
+    integer: bool = False
+    lower: Bound | None = None
+    upper: Bound | None = None
+    multiples: tuple[Decimal, ...] = ()
+    others: tuple[Decimal, ...] = ()
+    excluded: tuple[Decimal, ...] = ()
+
+    def is_empty(self) -> bool:
+        """Whether there is no such number (UnsupportedPattern where that is too much to find out)."""
+        if not self.multiples and not self.others and not self.excluded:
+            return no_number(self.lower, self.upper, not self.integer)
+        return is_empty(self.dfa())
+
+    def dfa(self) -> DFA:
+        dfa = in_range(self.lower, self.upper, not self.integer)
+        without = [*map(Multiples, self.others), *map(spellings, self.excluded)]
+        parts = [dfa, *map(Multiples, self.multiples)]
+        if (without or self.multiples) and not self.integer:
+            parts.append(compile_regex(r"-?[0-9.]{1,16}", anchored=True))
+        dfa = parts[0] if len(parts) == 1 else intersection(*parts, limit=_SEARCHED)
+        return difference(dfa, *without, limit=_SEARCHED) if without else dfa
+
+    def lark(self) -> str:
+        return lark_regex(INTEGER if self.integer else NUMBER)
+
+
+@dataclass(frozen=True)
 class TextUntil:
     """Raw text up to a stop (see `larksong.engine.text`); `refused` are the stops that may not come now.
 
+    With a `language` the text is one of its strings, and the bounds on its length are in there.
     `open_end`: at least one character, and it may also end where a token of its own follows.
     """
 
@@ -170,9 +235,12 @@ class TextUntil:
     minimum: int = 0
     maximum: int | None = None
     refused: frozenset[int] = frozenset()
+    language: Language | None = None
 
     def basis(self) -> TextUntil | None:
         """What its walks are made from: itself without bounds, plain text of text with stops."""
+        if self.language is not None:
+            return None
         unbounded = replace(self, minimum=0, maximum=None)
         if self != unbounded:
             return unbounded
@@ -185,6 +253,8 @@ class TextUntil:
         return StopText(self.stops, self.refused, self.before.encode(), self.open_end)
 
     def dfa(self) -> DFA:
+        if self.language is not None:
+            return MatchedText(self.text(), self.language.bytes_dfa())
         if self.minimum == 0 and self.maximum is None:
             return self.text()
         return counted_text(self.text(), self.minimum, self.maximum)
@@ -228,7 +298,7 @@ class Sub:
         return None
 
 
-Readable = Literal | Choice | Pattern | JsonString | JsonKey | TextUntil | Special
+Readable = Literal | Choice | Pattern | JsonString | JsonKey | JsonText | Number | TextUntil | Special
 """What a lexeme can be made of."""
 Definition = Readable | Keys | Sub
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from larksong.engine.dfa import DEAD, Counted, Row, utf8_text
+from larksong.engine.dfa import DEAD, DFA, Counted, Row, utf8_text
+from larksong.engine.product import Trimmed
 
 
 @dataclass(frozen=True)
@@ -207,3 +208,60 @@ def _can_stop(text: StopText, state: int, count: int, minimum: int, maximum: int
         if minimum <= count - text.depth(node) <= maximum
         for path in text.paths(node)
     )
+
+
+class MatchedText(Trimmed[tuple[int, int]]):
+    """`text` whose value, all before its stop, is accepted by `value`.
+
+    A key is a state of the text and the state of `value` after what is certain to belong to the value: bytes
+    that are held back have not been read by it yet.
+    """
+
+    def __init__(self, text: StopText, value: DFA, limit: int = 20_000) -> None:
+        super().__init__(limit)
+        self.dfa, self._value = text, value
+        self._may_stop = any(node not in text.refused for node in text.stop)
+        self.start = self._state(text.start, value.start)
+        self._is_live(self.start)
+
+    def pair(self, state: int) -> tuple[int, int]:
+        """The state of the text without the condition on its value, and the state of `value`."""
+        return self._keys[state]
+
+    def _state(self, node: int, value: int) -> int:
+        text = self.dfa
+        if node in text.stop:
+            return self._add((node, value), True, True) if self._value.accepts(value) else DEAD
+        # The whole marker may come behind what is held back, if the value may end there.
+        certain = False
+        if self._may_stop and text.text_state(node) == 0:
+            held = self._read(value, self._held(node))
+            certain = held != DEAD and self._value.accepts(held)
+        return self._add((node, value), False, certain)
+
+    def _following(self, state: int) -> Row:
+        node, value = self._keys[state]
+        held = self._held(node)
+        row = [DEAD] * 256
+        targets: dict[tuple[int, int], int] = {}
+        for byte, following in enumerate(self.dfa.row(node)):
+            if following == DEAD:
+                continue
+            known = held + bytes([byte])
+            after = self._read(value, known[: len(known) - len(self._held(following))])
+            if after != DEAD:
+                key = (following, after)
+                if key not in targets:
+                    targets[key] = self._state(following, after)
+                row[byte] = targets[key]
+        return row
+
+    def _held(self, node: int) -> bytes:
+        return self.dfa.held[node] if node < self.dfa.nodes else b""
+
+    def _read(self, state: int, data: bytes) -> int:
+        for byte in data:
+            if state == DEAD:
+                break
+            state = self._value.row(state)[byte]
+        return state

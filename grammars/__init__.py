@@ -6,10 +6,12 @@ from larksong.grammars.errors import (
     InvalidSchema,
     InvalidToolName,
     NoTools,
+    Unenforceable,
     UnknownFormat,
     UnsupportedKeyword,
 )
 from larksong.grammars.formats import format_names, wire_format
+from larksong.grammars.schema import Limits, Options, Widened
 from larksong.grammars.tools import CallPolicy, Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -19,10 +21,14 @@ __all__ = [
     "GrammarsError",
     "InvalidSchema",
     "InvalidToolName",
+    "Limits",
     "NoTools",
+    "Options",
     "Tool",
+    "Unenforceable",
     "UnknownFormat",
     "UnsupportedKeyword",
+    "Widened",
     "WireFormat",
     "format_names",
     "wire_format",

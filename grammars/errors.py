@@ -31,6 +31,10 @@ class UnsupportedKeyword(GrammarsError):
     """A keyword that the grammar would have to ignore."""
 
 
+class Unenforceable(UnsupportedKeyword):
+    """A keyword that no grammar can enforce exactly, in the place where it stands."""
+
+
 class InvalidToolName(GrammarsError):
     """A tool's or parameter's name that the wire format cannot carry."""
 

@@ -1,74 +1,105 @@
-"""Types → grammar rules for their JSON text.
+"""Shapes → grammar rules for their JSON text.
 
-The shapes matter: every LALR state has at most one complete item, so no conflict can arise.
+The forms matter: every LALR state has at most one complete item, so no conflict can arise.
 
     object:  LBRACE_o RBRACE | LBRACE_o members RBRACE      first alternative only if nothing is required
     members: member | members COMMA member                  any order; attributes keep what was seen
     member:  KEY_a COLON value | KEY_b COLON value | …
     array:   LBRACKET_a RBRACKET | LBRACKET_a items RBRACKET
-    items:   value | items COMMA value
+    items:   value | items COMMA value                      tuples: a rule for each place
 
-Openers and keys are terminals of their own for each object and array, so that branches of a union can be told
-apart; all other terminals are shared. A union is one rule over constructors, never over unions.
+Openers and keys are terminals of their own for each object and array, so that branches of a union can be
+told apart; all other terminals are shared. A union is one rule over constructors, never over unions. All
+objects of a union are one rule: which of them are still possible is an attribute.
+
+What a later terminal must not allow is refused before: keys, separators and openers are chosen so that
+whatever follows them can be completed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 
 from larksong.engine.attributes import (
     Action,
+    Alternative,
+    AlternativeKey,
+    Alternatives,
     Close,
+    CollectAlternatives,
     CollectMembers,
+    Contents,
     CountItems,
+    FirstItem,
     Items,
     Key,
     Member,
     Members,
     More,
+    NextItem,
     Pick,
 )
 from larksong.engine.grammar import Grammar, Rule
+from larksong.engine.languages import Language
 from larksong.engine.terminals import (
     Choice,
     Definition,
     JsonKey,
     JsonString,
+    JsonText,
     Keys,
     Literal,
     Pattern,
     Role,
+    Sub,
     Terminal,
 )
 from larksong.grammars.names import Names
-from larksong.grammars.schema import (
-    AnyType,
-    ArrayType,
-    BooleanType,
-    EnumType,
-    NullType,
-    NumberType,
-    ObjectType,
-    StringType,
-    Type,
-    UnionType,
-    json_text,
+from larksong.grammars.schema import Schema
+from larksong.grammars.schema.productive import contents
+from larksong.grammars.schema.shapes import (
+    ANYTHING,
+    ANYTHING_SHAPES,
+    ArrayShape,
+    EnumShape,
+    ItemClass,
+    Node,
+    NumberShape,
+    ObjectShape,
+    Shape,
+    StringShape,
 )
+from larksong.grammars.schema.values import json_text
+from larksong.grammars.shortest import shortest_json
 
-# Digits are bounded so that no model can idle in them, and so that every number fits a double.
-INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"
-NUMBER = INTEGER + r"(?:\.[0-9]{1,17})?(?:[eE][+-]?[0-9]{1,2})?"
+Shapes = tuple[Shape, ...]
+
+# What may stand after a comma and a colon: as the model families write it, and bounded.
+COMMA, COLON = ", ?", ": ?"
+# From this many objects and arrays on each of them is a grammar of its own, made when a mask first needs it.
+_SPLIT_FROM = 8
 
 
 class RuleBuilder:
-    """Collects the rules, terminals and attributes of one grammar."""
+    """Collects the rules, terminals and attributes of one grammar, for nodes of `schema`."""
 
-    def __init__(self) -> None:
+    def __init__(self, schema: Schema, shared: dict[Shapes, Grammar] | None = None) -> None:
         self.names = Names()
         self.rules: list[Rule] = []
         self.terminals: dict[str, Terminal] = {}
         self.actions: dict[str, Action] = {}
-        self._symbols: dict[Type, str] = {}
+        self.schema = schema
+        self._symbols: dict[Shapes | ArrayShape | Shape, str] = {}
+        self._anything: Shapes | None = ANYTHING_SHAPES
+        if shared is None and len(schema.nodes) >= _SPLIT_FROM:
+            shared = {}
+        self._shared = shared
+
+    def writes_anything(self) -> None:
+        """Write the rules of any JSON value here, instead of entering their grammar."""
+        self._anything = None
 
     def rule(self, origin: str, *alternatives: Sequence[str], action: Action | None = None) -> str:
         self.rules += [Rule(origin, tuple(alternative)) for alternative in alternatives]
@@ -83,136 +114,378 @@ class RuleBuilder:
     def grammar(self, title: str) -> Grammar:
         return Grammar(tuple(self.rules), self.terminals, self.actions, title=title)
 
+    def nodes(self, node: Node) -> Shapes:
+        """The shapes of a node."""
+        return self.schema.nodes.get(node, ())
+
     # -- JSON values
 
-    def _json(self, name: str, definition: Definition) -> str:
+    def json(self, name: str, definition: Definition) -> str:
         return self.terminal(Terminal(name, definition, Role.JSON))
 
-    def value(self, type_: Type, name: str) -> str:
-        """The symbol (rule or terminal) that reads the JSON text of a type; equal types share one."""
-        symbol = self._symbols.get(type_)
-        if symbol is None:
-            if isinstance(type_, AnyType):
-                return self._any()
-            if isinstance(type_, UnionType):
-                symbol = self._union(type_, name)
-            elif isinstance(type_, ObjectType):
-                return self.object(type_, name)
-            elif isinstance(type_, ArrayType):
-                return self._array(type_, name)
-            else:
-                symbol = self._scalar(type_, name)
-            self._symbols[type_] = symbol
-        return symbol
-
-    def _scalar(self, type_: Type, name: str) -> str:
-        match type_:
-            case StringType(0, None):
-                return self._json("STRING", JsonString())
-            case StringType(minimum, maximum):
-                return self._json(
-                    self.names.terminal(f"string_{minimum}_{maximum or ''}"), JsonString(minimum, maximum)
-                )
-            case NumberType(integer=True):
-                return self._json("INTEGER", Pattern(INTEGER))
-            case NumberType():
-                return self._json("NUMBER", Pattern(NUMBER))
-            case BooleanType():
-                return self._json("BOOLEAN", Choice((("true", None), ("false", None))))
-            case NullType():
-                return self._json("NULL", Literal("null"))
-            case EnumType(values):
-                return self._json(
-                    self.names.terminal(f"{name}_enum"), Choice(tuple((text, None) for text in values))
-                )
-        raise TypeError(f"not a scalar type: {type_!r}")
-
-    def _union(self, type_: UnionType, name: str) -> str:
-        rule = self.names.rule(name)
-        symbols = [self.value(option, f"{name}_{i}") for i, option in enumerate(type_.options)]
+    def value(self, shapes: Shapes, name: str) -> str:
+        """The symbol (rule or terminal) that reads the JSON text of a union; equal unions share one."""
+        symbol = self._symbols.get(shapes)
+        if symbol is not None:
+            return symbol
+        if shapes == self._anything:
+            return self.terminal(ANY_VALUE)
+        groups = constructors(shapes)
+        if len(groups) == 1:
+            return self._constructor(groups[0], name)
+        # The rule is known before what is inside it is written: unions may contain themselves.
+        rule = self._symbols[shapes] = self.names.rule(name)
+        symbols = [self._constructor(group, f"{name}_{i}") for i, group in enumerate(groups)]
         return self.rule(rule, *((symbol,) for symbol in dict.fromkeys(symbols)))
 
-    def object(self, type_: ObjectType, name: str) -> str:
-        """The rule of an object's JSON text."""
-        if type_ in self._symbols:
-            return self._symbols[type_]
-        rule = self._symbols[type_] = self.names.rule(name)
-        bits = {key: 1 << i for i, (key, _) in enumerate(type_.properties)}
-        seen = Members(
-            required=sum(bits[key] for key in type_.required),
-            declared=sum(bits.values()),
-            open=type_.additional is not None,
-            names=tuple(bits),
-        )
+    def _constructor(self, shapes: Shapes, name: str) -> str:
+        """The symbol of one scalar or array, or of all objects of a union."""
+        symbol = self._symbols.get(shapes)
+        if symbol is None:
+            first = shapes[0]
+            if not isinstance(first, ObjectShape | ArrayShape):
+                symbol = self._symbols[shapes] = self._scalar(first, name)
+            elif self._shared is not None:
+                symbol = self._symbols[shapes] = self._entered(shapes, name)
+            else:
+                symbol = self.compound(shapes, name)
+        return symbol
+
+    def compound(self, shapes: Shapes, name: str) -> str:
+        """The rule of an array, or of the objects of a union, written in this grammar."""
+        first = shapes[0]
+        if isinstance(first, ArrayShape):
+            return self._array(first, name)
+        return self.object(tuple(each for each in shapes if isinstance(each, ObjectShape)), name)
+
+    def _entered(self, shapes: Shapes, name: str) -> str:
+        """An array or object as a grammar of its own."""
+        shared = self._shared
+        assert shared is not None
+        schema = self.schema
+
+        def grammar(_: object) -> Grammar:
+            made = shared.get(shapes)
+            if made is None:
+                builder = RuleBuilder(schema, shared)
+                start = builder.names.rule("start")
+                builder.rule(start, (builder.compound(shapes, name),))
+                made = shared.setdefault(shapes, builder.grammar(name))
+            return made
+
+        entered = Sub(grammar, lambda _: shortest_json(schema, shapes))
+        return self.terminal(Terminal(self.names.terminal(name), entered))
+
+    def _scalar(self, shape: Shape, name: str) -> str:
+        match shape:
+            case StringShape(language) if language.wanted or language.unwanted or language.excluded:
+                return self.json(self.names.terminal(f"{name}_string"), JsonText(language))
+            case StringShape(language):
+                if not language.minimum and language.maximum is None:
+                    return self.json("STRING", JsonString())
+                bounds = f"{language.minimum}_{'' if language.maximum is None else language.maximum}"
+                return self.json(
+                    f"STRING_{bounds}".rstrip("_"), JsonString(language.minimum, language.maximum)
+                )
+            case NumberShape(number):
+                if number == replace(PLAIN_NUMBER, integer=number.integer):
+                    return self.json("INTEGER" if number.integer else "NUMBER", number)
+                return self.json(self.names.terminal(f"{name}_number"), number)
+            case EnumShape(("true", "false")):
+                return self.json("BOOLEAN", Choice((("true", None), ("false", None))))
+            case EnumShape(("null",)):
+                return self.json("NULL", Literal("null"))
+            case EnumShape(texts):
+                return self.json(
+                    self.names.terminal(f"{name}_enum"), Choice(tuple((text, None) for text in texts))
+                )
+        raise TypeError(f"not a scalar shape: {shape!r}")
+
+    # -- objects
+
+    def object(self, shapes: tuple[ObjectShape, ...], name: str) -> str:
+        """The rule of the JSON text of objects that have one of some shapes."""
+        known = self._symbols.get(shapes)
+        if known is not None:
+            return known
+        rule = self._symbols[shapes] = self.names.rule(name)
         members, member = self.names.rule(f"{name}_members"), self.names.rule(f"{name}_member")
-        opener = self._json(self.names.terminal(f"{name}_lbrace"), Literal("{"))
+        opener = self.json(self.names.terminal(f"{name}_lbrace"), Literal("{"))
         closer = self.terminal(Terminal("RBRACE", Literal("}"), Role.JSON, Close()))
-        by_symbol: dict[str, list[tuple[str, Member]]] = {}
-        for key, value in type_.properties:
-            symbol = self.value(value, f"{name}__{key}")
-            by_symbol.setdefault(symbol, []).append((json_text(key), Member(key, bits[key])))
-        alternatives: list[tuple[str, ...]] = []
-        for symbol, words in by_symbol.items():
-            keys = Terminal(self.names.terminal(f"{name}_{symbol}_key"), Keys(tuple(words)), Role.JSON, Key())
-            alternatives.append((self.terminal(keys), self._colon(), symbol))
-        if type_.additional is not None:
-            symbol = self.value(type_.additional, f"{name}__other")
-            other = Terminal(self.names.terminal(f"{name}_other_key"), JsonKey(tuple(bits)), Role.JSON, Key())
-            alternatives.append((self.terminal(other), self._colon(), symbol))
-        shapes: list[tuple[str, ...]] = [] if type_.required else [(opener, closer)]
+        written = MemberRules(self, shapes, name)
+        alternatives = [
+            (self.terminal(key), self._colon(), self.value(value, f"{name}_{i}"))
+            for i, (key, value) in enumerate(written.keys())
+        ]
+        forms: list[tuple[str, ...]] = [(opener, closer)] if written.may_be_empty else []
         if alternatives:
-            shapes.append((opener, members, closer))
-        self.rule(rule, *shapes)
-        if alternatives:
-            separated = (members, self._comma(), member)
-            self.rule(members, (member,), separated, action=CollectMembers(seen))
+            forms.append((opener, members, closer))
+            self.rule(members, (member,), (members, self._comma(), member), action=written.action)
             self.rule(member, *alternatives, action=Pick(0))
-        return rule
+        return self.rule(rule, *forms)
 
-    def _array(self, type_: ArrayType, name: str) -> str:
-        if type_ in self._symbols:
-            return self._symbols[type_]
-        rule = self._symbols[type_] = self.names.rule(name)
-        counted = Items(type_.minimum, type_.maximum)
-        opener = self._json(self.names.terminal(f"{name}_lbracket"), Literal("["))
+    # -- arrays
+
+    def _array(self, shape: ArrayShape, name: str) -> str:
+        known = self._symbols.get(shape)
+        if known is not None:
+            return known
+        rule = self._symbols[shape] = self.names.rule(name)
         closer = self.terminal(Terminal("RBRACKET", Literal("]"), Role.JSON, Close()))
-        shapes: list[tuple[str, ...]] = [] if type_.minimum else [(opener, closer)]
-        if type_.maximum != 0:
-            items = self.names.rule(f"{name}_items")
-            item = self.value(type_.items, f"{name}_item")
-            # Without bounds the count would only make configurations differ that are alike.
-            action = CountItems(counted) if counted.cap else None
-            self.rule(items, (item,), (items, self._comma(), item), action=action)
-            shapes.append((opener, items, closer))
-        return self.rule(rule, *shapes)
+        opener = self.json(self.names.terminal(f"{name}_lbracket"), Literal("["))
+        forms: list[tuple[str, ...]] = [] if shape.minimum else [(opener, closer)]
+        if shape.kinds:
+            forms = self._kinds(shape, name, opener, closer)
+        elif shape.distinct:
+            forms += self._distinct(shape, name, opener, closer)
+        elif shape.maximum != 0:
+            forms += self._places(shape, name, opener, closer)
+        return self.rule(rule, *forms)
 
-    def _any(self) -> str:
-        known = self._symbols.get(AnyType())
-        if known is None:
-            known = self._symbols[AnyType()] = self.names.rule("any_value")
-            scalars = [
-                self.value(type_, "any")
-                for type_ in (StringType(), NumberType(integer=False), BooleanType(), NullType())
-            ]
-            everything = ObjectType((), frozenset(), AnyType()), ArrayType(AnyType())
-            symbols = [
-                *scalars,
-                self.object(everything[0], "any_object"),
-                self._array(everything[1], "any_array"),
-            ]
-            self.rule(known, *((symbol,) for symbol in symbols))
-        return known
+    def _places(self, shape: ArrayShape, name: str, opener: str, closer: str) -> list[tuple[str, ...]]:
+        """A rule for each place of a tuple, then one for all other items."""
+        forms: list[tuple[str, ...]] = []
+        before: tuple[str, ...] = ()
+        count = 0
+        for place in shape.prefix:
+            if shape.maximum is not None and count >= shape.maximum:
+                return forms
+            count += 1
+            symbol = self.value(self.nodes(place[0].node), f"{name}_item_{count}")
+            prefix = self.rule(self.names.rule(f"{name}_first_{count}"), (*before, symbol))
+            before = prefix, self._comma()
+            if count >= shape.minimum:
+                forms.append((opener, prefix, closer))
+        if not shape.items or (shape.maximum is not None and count >= shape.maximum):
+            return forms
+        items = self.names.rule(f"{name}_items")
+        item = self.value(self.nodes(shape.items[0].node), f"{name}_item")
+        counted = Items(shape.minimum, shape.maximum)
+        # Without bounds the count would only make configurations differ that are alike.
+        matters = shape.maximum is not None or shape.minimum > count + 1
+        action = CountItems(counted, count) if matters else None
+        self.rule(items, (*before, item), (items, self._comma(), item), action=action)
+        return [*forms, (opener, items, closer)]
+
+    def _distinct(self, shape: ArrayShape, name: str, opener: str, closer: str) -> list[tuple[str, ...]]:
+        """Items out of a finite set, none twice: they are read like the names of members."""
+        texts = [
+            text
+            for each in self.nodes(shape.items[0].node)
+            if isinstance(each, EnumShape)
+            for text in each.texts
+        ]
+        words = tuple((text, Member(text, 1 << i)) for i, text in enumerate(texts))
+        every = Alternative(0, (1 << len(words)) - 1, False, shape.minimum, shape.maximum)
+        alternatives = Alternatives((every,), tuple(texts))
+        key = AlternativeKey(alternatives, 1)
+        item = self.terminal(Terminal(self.names.terminal(f"{name}_item"), Keys(words), Role.JSON, key))
+        items = self.names.rule(f"{name}_items")
+        action = CollectAlternatives(alternatives)
+        self.rule(items, (item,), (items, self._comma(), item), action=action)
+        return [(opener, items, closer)]
+
+    def _kinds(self, shape: ArrayShape, name: str, opener: str, closer: str) -> list[tuple[str, ...]]:
+        """Items that are counted by kind: what an item is to count for is chosen before it is read."""
+        counted = contents(shape)
+        forms: list[tuple[str, ...]] = (
+            [(opener, closer)] if counted.may_end(0, counted.nothing.counts) else []
+        )
+        before: str | None = None
+        places: list[tuple[str, tuple[ItemClass, ...]]] = [
+            (f"{name}_first_{i}", place) for i, place in enumerate(shape.prefix, 1)
+        ]
+        for origin, place in places:
+            rule = self.names.rule(origin)
+            for item in place:
+                self.rule(rule, self._counted_item(counted, item, name, before), action=Pick(-2))
+            forms.append((rule, closer))
+            before = rule
+        if shape.items:
+            rule = self.names.rule(f"{name}_items")
+            for item in shape.items:
+                self.rule(rule, self._counted_item(counted, item, name, before), action=Pick(-2))
+                self.rule(rule, self._counted_item(counted, item, name, rule))
+            forms.append((rule, closer))
+        return forms
+
+    def _counted_item(
+        self, counted: Contents, item: ItemClass, name: str, before: str | None
+    ) -> tuple[str, ...]:
+        symbol = self.value(self.nodes(item.node), f"{name}_item_{item.kinds}")
+        if before is None:
+            wanted = f"{name.upper()}_LBRACKET_{item.kinds}"
+            first = FirstItem(counted, item.kinds)
+            return self.terminal(
+                Terminal(self.names.terminal(wanted), Literal("["), Role.JSON, first)
+            ), symbol
+        wanted = f"COMMA_{item.kinds}"
+        comma = Terminal(wanted, Pattern(COMMA), Role.JSON, NextItem(item.kinds))
+        return before, self.terminal(comma), symbol
 
     def _comma(self) -> str:
-        return self.terminal(Terminal("COMMA", Pattern(", ?"), Role.JSON, More()))
+        return self.terminal(Terminal("COMMA", Pattern(COMMA), Role.JSON, More()))
 
     def _colon(self) -> str:
-        return self._json("COLON", Pattern(": ?"))
+        return self.json("COLON", Pattern(COLON))
 
 
-def json_grammar(type_: Type, title: str) -> Grammar:
-    """The grammar of a type's JSON text alone."""
-    builder = RuleBuilder()
+def constructors(shapes: Shapes) -> list[Shapes]:
+    """What a union is made of, as far as one byte or attribute tells it apart: all objects are one."""
+    objects = tuple(each for each in shapes if isinstance(each, ObjectShape))
+    found: list[Shapes] = [(each,) for each in shapes if not isinstance(each, ObjectShape)]
+    return [*found, objects] if objects else found
+
+
+PLAIN_NUMBER = NumberShape().number
+
+
+def shared_name(names: Sequence[str]) -> str:
+    """What a terminal of these names is called after."""
+    return names[0] if len(names) == 1 else ""
+
+
+class MemberRules:
+    """The members of objects that have one of some shapes: their keys, values and attributes."""
+
+    def __init__(self, builder: RuleBuilder, shapes: tuple[ObjectShape, ...], name: str) -> None:
+        self._builder, self._shapes, self._name = builder, shapes, name
+        names = dict.fromkeys(each for shape in shapes for each, _ in shape.properties)
+        self._bits = {each: 1 << i for i, each in enumerate(names)}
+        self._nodes = {each: [self._node(shape, each) for shape in shapes] for each in names}
+        self._free_masks = self._read_free()
+        single = shapes[0]
+        plain = len(shapes) == 1 and not (single.minimum or single.maximum is not None or single.dependents)
+        self._alternatives = None if plain else self._read_alternatives()
+        self.action: Action = (
+            CollectMembers(self.seen)
+            if self._alternatives is None
+            else CollectAlternatives(self._alternatives)
+        )
+
+    @property
+    def seen(self) -> Members:
+        """The attribute of an object that can have one shape only, with nothing to count."""
+        shape = self._shapes[0]
+        return Members(
+            required=self._mask(shape.required),
+            declared=sum(self._bits.values()),
+            open=self._is_open(0),
+            names=tuple(self._bits),
+        )
+
+    @property
+    def may_be_empty(self) -> bool:
+        if self._alternatives is None:
+            return not self._shapes[0].required
+        return self._alternatives.nothing.may_end()
+
+    def _mask(self, names: frozenset[str]) -> int:
+        return sum(self._bits[name] for name in names)
+
+    def _node(self, shape: ObjectShape, name: str) -> Node | None:
+        """The node of a member in a shape; None if it may not be there."""
+        found = shape.nodes.get(name)
+        if found is None:
+            found = next((free.node for free in shape.free if free.names.matches(name)), None)
+        return found
+
+    def _read_alternatives(self) -> Alternatives:
+        options = []
+        for i, shape in enumerate(self._shapes):
+            allowed = sum(self._bits[name] for name, nodes in self._nodes.items() if nodes[i] is not None)
+            dependents = tuple((self._bits[name], self._mask(others)) for name, others in shape.dependents)
+            options.append(
+                Alternative(
+                    self._mask(shape.required),
+                    allowed,
+                    self._is_open(i),
+                    shape.minimum,
+                    shape.maximum,
+                    dependents,
+                )
+            )
+        return Alternatives(tuple(options), tuple(self._bits))
+
+    def keys(self) -> list[tuple[Terminal, Shapes]]:
+        """The terminals of names in JSON, each with the union of its values."""
+        found: list[tuple[Terminal, Shapes]] = []
+        for (having, shapes), names in self.names().items():
+            words = tuple((json_text(name), self.member(name)) for name in names)
+            found.append((self.key(f"{self._name}_{shared_name(names)}_key", Keys(words), having), shapes))
+        for (definition, node), having in self._free_masks.items():
+            key = self.key(f"{self._name}_other_key", definition, having)
+            found.append((key, self._builder.nodes(node)))
+        return found
+
+    def names(self) -> Mapping[tuple[int, Shapes], list[str]]:
+        """The declared names by their values, and by the bit mask of the shapes that allow these."""
+        found: dict[tuple[int, Shapes], list[str]] = {}
+        for name, nodes in self._nodes.items():
+            for key in self._values(nodes):
+                found.setdefault(key, []).append(name)
+        return found
+
+    def member(self, name: str) -> Member:
+        return Member(name, self._bits[name])
+
+    def key(self, wanted: str, definition: Definition, having: int) -> Terminal:
+        """A terminal of names, which refuses those that may not come."""
+        predicate = Key() if self._alternatives is None else AlternativeKey(self._alternatives, having)
+        return Terminal(self._builder.names.terminal(wanted), definition, Role.JSON, predicate)
+
+    def _values(self, nodes: Sequence[Node | None]) -> list[tuple[int, Shapes]]:
+        """The values of one name, each with the bit mask of the shapes that allow it there."""
+        different = {node for node in nodes if node is not None}
+        if len(different) == 1:
+            (only,) = different
+            having = sum(1 << i for i, each in enumerate(nodes) if each is not None)
+            return [(having, self._builder.nodes(only))]
+        masks: dict[Shape, int] = {}
+        for i, node in enumerate(nodes):
+            for shape in self._builder.nodes(node) if node is not None else ():
+                masks[shape] = masks.get(shape, 0) | 1 << i
+        grouped: dict[int, list[Shape]] = {}
+        for shape, having in masks.items():
+            grouped.setdefault(having, []).append(shape)
+        return [(having, tuple(shapes)) for having, shapes in grouped.items()]
+
+    def _read_free(self) -> Mapping[tuple[JsonKey | JsonText, Node], int]:
+        """The names that are not declared, each with the bit mask of the shapes that allow it.
+
+        None of them may be a name that any shape declares.
+        """
+        masks: dict[tuple[JsonKey | JsonText, Node], int] = {}
+        for i, shape in enumerate(self._shapes):
+            for free in shape.free:
+                excluded = tuple(dict.fromkeys((*self._bits, *free.names.excluded)))
+                language = replace(free.names, excluded=excluded)
+                if not language.is_empty():
+                    plain = language == Language(excluded=excluded)
+                    key = JsonKey(excluded) if plain else JsonText(language), free.node
+                    masks[key] = masks.get(key, 0) | 1 << i
+        return masks
+
+    def _is_open(self, index: int) -> bool:
+        return any(having >> index & 1 for having in self._free_masks.values())
+
+
+def json_grammar(schema: Schema, title: str) -> Grammar:
+    """The grammar of a schema's JSON text alone."""
+    builder = RuleBuilder(schema)
     start = builder.names.rule("start")
-    builder.rule(start, (builder.value(type_, title),))
+    builder.rule(start, (builder.value(schema.shapes, title),))
     return builder.grammar(title)
+
+
+@lru_cache(maxsize=1)
+def _any_value() -> Grammar:
+    """The grammar of any JSON value: the same for all schemas, so that it is made once."""
+    builder = RuleBuilder(Schema(ANYTHING_SHAPES, {ANYTHING: ANYTHING_SHAPES}))
+    builder.writes_anything()
+    start = builder.names.rule("start")
+    builder.rule(start, (builder.value(ANYTHING_SHAPES, "any_value"),))
+    return builder.grammar("any value")
+
+
+ANY_VALUE = Terminal("ANY_VALUE", Sub(lambda _: _any_value(), lambda _: "0"))

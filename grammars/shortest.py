@@ -1,55 +1,145 @@
-"""The shortest text of a type, in closed form: what it takes to finish a call whose grammar was never built.
+"""The shortest text of a schema's values: what it takes to finish a call whose grammar was never built.
 
-It is exactly the text that the search over the built grammar finds (`larksong.engine.closing`), down to the
-choice between texts of one length: the first by its bytes. A test holds the two together.
+Values may contain themselves, so the texts of all nodes are found together: each round uses what the round
+before found, and texts only become shorter (Knuth, "A generalization of Dijkstra's algorithm", 1977, with
+rounds instead of a queue).
 """
 
 from __future__ import annotations
 
-from larksong.grammars.schema import (
-    AnyType,
-    ArrayType,
-    BooleanType,
-    EnumType,
-    NullType,
-    NumberType,
-    ObjectType,
-    StringType,
-    Type,
-    UnionType,
-    json_text,
+from collections.abc import Mapping
+from functools import lru_cache
+
+from larksong.engine.dfa import DEAD, DFA
+from larksong.engine.languages import Language
+from larksong.engine.terminals import Number
+from larksong.grammars.schema import Schema
+from larksong.grammars.schema.shapes import (
+    ANYTHING,
+    ArrayShape,
+    EnumShape,
+    Node,
+    NumberShape,
+    ObjectShape,
+    Shape,
+    StringShape,
 )
+from larksong.grammars.schema.values import json_text
+
+_CACHED = 1024
+_SEARCHED = 20_000
 
 
 def shorter(*texts: str) -> str:
     """The shortest text in bytes, of equal ones the first by its bytes."""
-    return min(texts, key=lambda text: (len(text.encode()), text.encode()))
+    return min(texts, key=_size)
 
 
-def blanks(type_: StringType) -> str:
-    """The shortest string of a type."""
-    return " " * type_.minimum
+def _size(text: str) -> tuple[int, bytes]:
+    data = text.encode()
+    return len(data), data
 
 
-def shortest_json(type_: Type) -> str:
-    """The shortest JSON text of a type."""
-    match type_:
-        case AnyType() | NumberType():
-            return "0"
-        case StringType():
-            return f'"{blanks(type_)}"'
-        case BooleanType():
-            return "true"
-        case NullType():
-            return "null"
-        case EnumType(values):
-            return shorter(*values)
-        case ArrayType(items, minimum):
-            return f"[{','.join([shortest_json(items)] * minimum)}]"
-        case ObjectType(properties, required):
-            members = (
-                f"{json_text(key)}:{shortest_json(value)}" for key, value in properties if key in required
-            )
-            return f"{{{','.join(members)}}}"
-        case UnionType(options):
-            return shorter(*map(shortest_json, options))
+def shortest_json(schema: Schema, shapes: tuple[Shape, ...]) -> str:
+    """The shortest JSON text of a union of shapes of `schema`."""
+    known = _of_nodes(schema)
+    found = [text for text in (_of_shape(shape, known) for shape in shapes) if text is not None]
+    return shorter(*found)
+
+
+@lru_cache(maxsize=_CACHED)
+def shortest_string(language: Language) -> str:
+    """The shortest string of a language."""
+    if not language.wanted and not language.unwanted and not language.excluded:
+        return " " * language.minimum
+    return _shortest_text(language.bytes_dfa())
+
+
+@lru_cache(maxsize=_CACHED)
+def _shortest_number(number: Number) -> str:
+    return _shortest_text(number.dfa())
+
+
+@lru_cache(maxsize=_CACHED)
+def _of_nodes(schema: Schema) -> Mapping[Node, str]:
+    found: dict[Node, str] = {ANYTHING: "0"}
+    changed = True
+    while changed:
+        changed = False
+        for node in reversed(list(schema.nodes)):
+            if node == ANYTHING:
+                continue
+            texts = [t for t in (_of_shape(shape, found) for shape in schema.nodes[node]) if t is not None]
+            if texts:
+                text = shorter(*texts)
+                if node not in found or _size(text) < _size(found[node]):
+                    found[node], changed = text, True
+    return found
+
+
+def _of_shape(shape: Shape, known: Mapping[Node, str]) -> str | None:
+    """The shortest text of a shape from those of its nodes; None while one of them is not known."""
+    match shape:
+        case EnumShape(texts):
+            return shorter(*texts)
+        case StringShape(language):
+            if language.wanted or language.unwanted or language.excluded:
+                return f'"{_shortest_text(language.json_dfa())}"'
+            return f'"{shortest_string(language)}"'
+        case NumberShape(number):
+            return "0" if number in (Number(), Number(integer=True)) else _shortest_number(number)
+        case ArrayShape():
+            return _of_array(shape, known)
+        case ObjectShape():
+            return _of_object(shape, known)
+
+
+def _of_array(shape: ArrayShape, known: Mapping[Node, str]) -> str | None:
+    count = max([shape.minimum, *(low for low, _ in shape.kinds)])
+    items: list[str] = []
+    for i in range(count):
+        place = shape.prefix[i] if i < len(shape.prefix) else shape.items
+        # Where kinds are counted the first class counts for most of them.
+        text = known.get(place[0].node) if place else None
+        if text is None:
+            return None
+        items.append(text)
+    return f"[{','.join(items)}]"
+
+
+def _of_object(shape: ObjectShape, known: Mapping[Node, str]) -> str | None:
+    nodes = shape.nodes
+    names = [name for name in nodes if name in shape.required]
+    texts = [known.get(nodes[name]) for name in names]
+    if None in texts:
+        return None
+    members = [f"{json_text(name)}:{text}" for name, text in zip(names, texts, strict=True)]
+    missing = shape.minimum - len(members)
+    if missing > 0:
+        others = [f"{json_text(n)}:{known[v]}" for n, v in nodes.items() if n not in names and v in known]
+        for free in shape.free:
+            if free.node in known:
+                others.append(f'"{_shortest_text(free.names.json_dfa())}":{known[free.node]}')
+        others.sort(key=_size)
+        if len(others) < missing:
+            return None
+        members += others[:missing]
+    return f"{{{','.join(members)}}}"
+
+
+def _shortest_text(dfa: DFA) -> str:
+    """The shortest text that an automaton accepts, by breadth-first search."""
+    reached: dict[int, bytes] = {dfa.start: b""}
+    pending = [dfa.start]
+    for state in pending:
+        if dfa.accepts(state):
+            return reached[state].decode()
+        row = dfa.row(state)
+        for byte in range(256):
+            following = row[byte]
+            if following != DEAD and following not in reached:
+                reached[following] = reached[state] + bytes([byte])
+                pending.append(following)
+        if len(pending) > _SEARCHED:
+            break
+    return ""

@@ -6,14 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from larksong.grammars.schema import DEFAULT_OPTIONS, Options
+
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that the model may call; `parameters` is the JSON Schema of its arguments."""
+    """A function that the model may call; `parameters` is the JSON Schema of its arguments.
+
+    `options`: how the schema is compiled, above all what happens to keywords that nothing can enforce.
+    """
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    options: Options = DEFAULT_OPTIONS
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from larksong.engine.terminals import Choice, Definition, Literal, Role, Special
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import DuplicateTool, InvalidToolName, NoTools
-from larksong.grammars.schema import ObjectType, SchemaReader
+from larksong.grammars.schema import Options, Schema, Widened, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
 
 _CACHED_TOOLS = 4096
@@ -53,11 +53,11 @@ class WireFormat(ABC):
         """A function's name with what ends it; what stands before it is in `function_prefixes`."""
 
     @abstractmethod
-    def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
+    def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         """The grammar of a tool's arguments."""
 
     @abstractmethod
-    def shortest_arguments(self, parameters: ObjectType) -> str:
+    def shortest_arguments(self, parameters: Schema) -> str:
         """The shortest text of that grammar (see `larksong.grammars.shortest`)."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class WireFormat(ABC):
     def system_text(self, tools: Sequence[Tool]) -> str:
         """A description of the tools and the format, for models whose own template has none."""
 
-    def check_names(self, tool: Tool, parameters: ObjectType) -> None:
+    def check_names(self, tool: Tool, parameters: Schema) -> None:
         """Refuse names that the format cannot carry (`InvalidToolName`)."""
         if not tool.name or not tool.name.isprintable():
             raise InvalidToolName(f"{tool.name!r} cannot be a tool's name in {self.name}", tool=tool.name)
@@ -88,35 +88,41 @@ class WireFormat(ABC):
                 if tools
                 else "a call is required but there are no tools"
             )
-        texts = tuple(tool_text(tool) for tool in callable_tools)
+        texts = tuple((tool_text(tool), tool.options) for tool in callable_tools)
         for text in texts:
-            self._parameters(text)
+            self._parameters(*text)
         return self._grammar(texts, policy, vocabulary)
 
+    def widened(self, tool: Tool) -> tuple[Widened, ...]:
+        """The keywords of a tool's parameters that its grammar does not enforce."""
+        return self._parameters(tool_text(tool), tool.options)[1].widened
+
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019 - formats are singletons
-    def _parameters(self, text: str) -> tuple[Tool, ObjectType]:
-        tool = Tool(**json.loads(text))
-        parameters = SchemaReader(tool.name).parameters(tool.parameters)
+    def _parameters(self, text: str, options: Options) -> tuple[Tool, Schema]:
+        tool = Tool(**json.loads(text), options=options)
+        parameters = read_parameters(tool.parameters, tool.name, options)
         self.check_names(tool, parameters)
         return tool, parameters
 
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
-    def _arguments(self, text: str) -> Grammar:
-        return self.arguments(*self._parameters(text))
+    def _arguments(self, text: str, options: Options) -> Grammar:
+        return self.arguments(*self._parameters(text, options))
 
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
-    def _shortest(self, text: str) -> str:
-        return self.shortest_arguments(self._parameters(text)[1])
+    def _shortest(self, text: str, options: Options) -> str:
+        return self.shortest_arguments(self._parameters(text, options)[1])
 
     @lru_cache(maxsize=_CACHED_REQUESTS)  # noqa: B019
-    def _grammar(self, texts: tuple[str, ...], policy: CallPolicy, vocabulary: Vocabulary) -> Grammar:
-        by_name = {self._parameters(text)[0].name: text for text in texts}
+    def _grammar(
+        self, texts: tuple[tuple[str, Options], ...], policy: CallPolicy, vocabulary: Vocabulary
+    ) -> Grammar:
+        by_name = {self._parameters(*text)[0].name: text for text in texts}
         functions = Choice(
             tuple((self.function_text(name), name) for name in by_name), self.function_prefixes
         )
         if len(texts) <= _MADE_AT_ONCE:
             for text in texts:
-                self._arguments(text)
+                self._arguments(*text)
         marker = self.marker(self.call_marker, vocabulary)
         separated = More()
         terminals = {
@@ -126,8 +132,8 @@ class WireFormat(ABC):
             "ARGUMENTS": Terminal(
                 "ARGUMENTS",
                 Sub(
-                    choose=lambda name: self._arguments(by_name[str(name)]),
-                    shortest=lambda name: self._shortest(by_name[str(name)]),
+                    choose=lambda name: self._arguments(*by_name[str(name)]),
+                    shortest=lambda name: self._shortest(*by_name[str(name)]),
                 ),
             ),
             **self.markers(vocabulary),

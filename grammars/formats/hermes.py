@@ -16,7 +16,8 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import Literal, Pattern, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import json_grammar
-from larksong.grammars.schema import ObjectType, json_text
+from larksong.grammars.schema import Schema
+from larksong.grammars.schema.values import json_text
 from larksong.grammars.shortest import shortest_json
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
@@ -64,11 +65,11 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
     def function_text(self, name: str) -> str:
         return json_text(name)[1:]
 
-    def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
+    def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
         return json_grammar(parameters, tool.name)
 
-    def shortest_arguments(self, parameters: ObjectType) -> str:
-        return shortest_json(parameters)
+    def shortest_arguments(self, parameters: Schema) -> str:
+        return shortest_json(parameters, parameters.shapes)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         text = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)

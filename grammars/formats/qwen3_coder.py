@@ -19,37 +19,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from larksong.engine.attributes import (
-    Close,
-    CollectMembers,
-    Key,
-    Member,
-    Members,
-    More,
-    Pick,
-    Predicate,
-    Raw,
-)
+from larksong.engine.attributes import Close, More, Pick, Predicate, Raw
 from larksong.engine.grammar import Grammar
+from larksong.engine.languages import Language
 from larksong.engine.terminals import Choice, Keys, Literal, Role, Terminal, TextUntil
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
-from larksong.grammars.json_rules import RuleBuilder
-from larksong.grammars.schema import (
-    AnyType,
-    BooleanType,
-    EnumType,
-    NullType,
-    ObjectType,
-    StringType,
-    Type,
-    UnionType,
-    json_text,
-)
-from larksong.grammars.shortest import blanks, shorter, shortest_json
+from larksong.grammars.json_rules import MemberRules, RuleBuilder, Shapes, constructors, shared_name
+from larksong.grammars.schema import Schema
+from larksong.grammars.schema.references import escape
+from larksong.grammars.schema.shapes import EnumShape, ObjectShape, StringShape
+from larksong.grammars.schema.values import json_text
+from larksong.grammars.shortest import shorter, shortest_json, shortest_string
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -114,58 +99,52 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
             "CALL_CLOSE": Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
         }
 
-    def check_names(self, tool: Tool, parameters: ObjectType) -> None:
+    def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
         if ">" in tool.name:
             raise InvalidToolName(
                 f"{tool.name!r} cannot be a tool's name in {self.name}: it has a '>'", tool=tool.name
             )
-        for name, _ in parameters.properties:
-            if not name or ">" in name or not name.isprintable():
-                raise InvalidToolName(
-                    f"tool {tool.name!r}: {name!r} cannot be a parameter's name in {self.name}",
+        for shape in objects(parameters):
+            for name, _ in shape.properties:
+                if not name or ">" in name or not name.isprintable():
+                    raise InvalidToolName(
+                        f"tool {tool.name!r}: {name!r} cannot be a parameter's name in {self.name}",
+                        tool=tool.name,
+                        pointer="/properties/" + escape(name),
+                    )
+            if shape.free:
+                raise UnsupportedKeyword(
+                    f"tool {tool.name!r}: parameters that are not declared cannot be written in {self.name}",
                     tool=tool.name,
-                    pointer="/properties/" + name.replace("~", "~0").replace("/", "~1"),
+                    pointer="/additionalProperties",
+                    keyword="additionalProperties",
                 )
-        if parameters.additional is not None:
-            raise UnsupportedKeyword(
-                f"tool {tool.name!r}: parameters that are not declared cannot be written in {self.name}",
-                tool=tool.name,
-                pointer="/additionalProperties",
-                keyword="additionalProperties",
-            )
 
     def function_text(self, name: str) -> str:
         return name + ">\n"
 
-    def arguments(self, tool: Tool, parameters: ObjectType) -> Grammar:
-        builder = RuleBuilder()
+    def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
+        builder = RuleBuilder(parameters)
         start = builder.names.rule("start")
         every = builder.names.rule(f"{tool.name}_parameters")
         each = builder.names.rule(f"{tool.name}_parameter")
-        bits = {name: 1 << i for i, (name, _) in enumerate(parameters.properties)}
-        seen = Members(
-            sum(bits[name] for name in parameters.required), sum(bits.values()), open=False, names=tuple(bits)
-        )
         for name, text, role, predicate in (
             ("PARAMETER", PARAMETER, Role.MARKUP, More()),
             ("PARAMETER_CLOSE", PARAMETER_CLOSE, Role.PARAMETER_CLOSE, None),
             ("FUNCTION_CLOSE", FUNCTION_CLOSE, Role.CALL_CLOSE, Close()),
         ):
             builder.terminal(Terminal(builder.names.terminal(name), Literal(text), role, predicate))
-        by_values: dict[tuple[str, ...], list[tuple[str, Member]]] = {}
-        for name, type_ in parameters.properties:
-            values = tuple(_values(builder, type_, f"{tool.name}__{name}"))
-            by_values.setdefault(values, []).append((name + ">\n", Member(name, bits[name])))
+        members = MemberRules(builder, objects(parameters), tool.name)
+        by_values: dict[tuple[int, tuple[str, ...]], list[str]] = {}
+        for (having, shapes), names in members.names().items():
+            values = tuple(_values(builder, shapes, f"{tool.name}__{shared_name(names)}"))
+            by_values.setdefault((having, values), []).extend(names)
         alternatives = []
-        for values, words in by_values.items():
-            names = Terminal(
-                builder.names.terminal(f"{tool.name}_{values[0]}_name"),
-                Keys(tuple(words)),
-                Role.PARAMETER_OPEN,
-                Key(),
-            )
-            name, value = builder.terminal(names), values[0]
+        for (having, values), names in by_values.items():
+            words = Keys(tuple((f"{name}>\n", members.member(name)) for name in names))
+            key = members.key(f"{tool.name}_{shared_name(names)}_name", words, having)
+            name, value = builder.terminal(replace(key, role=Role.PARAMETER_OPEN)), values[0]
             if len(values) > 1:
                 # A rule of their own, so that the readings of a value meet again where it is closed.
                 value = builder.names.rule(f"{tool.name}_{value}_value")
@@ -173,19 +152,26 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
             alternatives.append(("PARAMETER", name, value, "PARAMETER_CLOSE"))
         builder.rule(start, (every, "FUNCTION_CLOSE"))
         if alternatives:
-            builder.rule(every, (), (every, each), action=CollectMembers(seen))
+            builder.rule(every, (), (every, each), action=members.action)
             builder.rule(each, *alternatives, action=Pick(1))
         else:
-            builder.rule(every, (), action=CollectMembers(seen))
+            builder.rule(every, (), action=members.action)
         return builder.grammar(tool.name)
 
-    def shortest_arguments(self, parameters: ObjectType) -> str:
-        written = (
-            f"{PARAMETER}{name}>\n{_shortest(type_)}"
-            for name, type_ in parameters.properties
-            if name in parameters.required
-        )
-        return "".join(written) + FUNCTION_CLOSE
+    def shortest_arguments(self, parameters: Schema) -> str:
+        options = []
+        for shape in objects(parameters):
+            nodes = shape.nodes
+            names = [name for name in nodes if name in shape.required]
+            names += [name for name in nodes if name not in shape.required][
+                : max(shape.minimum - len(names), 0)
+            ]
+            written = (
+                f"{PARAMETER}{name}>\n{_shortest(parameters, parameters.nodes[nodes[name]])}"
+                for name in names
+            )
+            options.append("".join(written) + FUNCTION_CLOSE)
+        return shorter(*options)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         parameters = "".join(
@@ -205,58 +191,68 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
         return SYSTEM.format(tools="\n".join(blocks))
 
 
-def _values(builder: RuleBuilder, type_: Type, name: str) -> list[str]:
+def objects(parameters: Schema) -> tuple[ObjectShape, ...]:
+    """What a tool's parameters may look like."""
+    return tuple(shape for shape in parameters.shapes if isinstance(shape, ObjectShape))
+
+
+def _values(builder: RuleBuilder, shapes: Shapes, name: str) -> list[str]:
     """The symbols that read a parameter's value: raw text for strings, JSON for the rest.
 
     A union keeps both readings; where a text fits both, the typed one holds.
     """
     symbols: list[str] = []
-    for option in type_.options if isinstance(type_, UnionType) else (type_,):
-        match option:
-            case AnyType():
-                symbols += [_text(builder, StringType(), "RAW_VALUE", Raw()), builder.value(option, name)]
-            case StringType() if option is type_:
-                symbols.append(_text(builder, option, "VALUE", None))
-            case StringType():
-                symbols.append(_text(builder, option, "RAW_VALUE", Raw()))
-            case EnumType(values):
-                symbols += _enum(builder, values, name)
-            case BooleanType():
+    groups = constructors(shapes)
+    for group in groups:
+        match group[0]:
+            case StringShape(language) if len(groups) == 1:
+                symbols.append(_text(builder, language, "VALUE", f"{name}_value", None))
+            case StringShape(language):
+                symbols.append(_text(builder, language, "RAW_VALUE", f"{name}_raw_value", Raw()))
+            case EnumShape(("true", "false")):
                 symbols.append(_spelled(builder, "PARAMETER_BOOLEAN", ("true", "false")))
-            case NullType():
+            case EnumShape(("null",)):
                 symbols.append(_spelled(builder, "PARAMETER_NULL", ("null",)))
+            case EnumShape(texts):
+                symbols += _enum(builder, texts, name)
             case _:
-                symbols.append(builder.value(option, name))
+                symbols.append(builder.value(group, name))
     return list(dict.fromkeys(symbols))
 
 
-def _text(builder: RuleBuilder, type_: StringType, name: str, predicate: Predicate | None) -> str:
-    bounds = "" if type_ == StringType() else f"_{type_.minimum}_{type_.maximum or ''}".rstrip("_")
-    definition = TextUntil(STOPS, before="\n", minimum=type_.minimum, maximum=type_.maximum)
-    return builder.terminal(Terminal(name + bounds, definition, Role.TEXT, predicate))
+def _text(
+    builder: RuleBuilder, language: Language, plain: str, matched: str, predicate: Predicate | None
+) -> str:
+    """A terminal of raw strings: `plain` names those that parameters share, `matched` one of its own."""
+    if language.wanted or language.unwanted or language.excluded:
+        definition = TextUntil(STOPS, before="\n", language=language)
+        own = builder.names.terminal(matched)
+        return builder.terminal(Terminal(own, definition, Role.TEXT, predicate))
+    minimum, maximum = language.minimum, language.maximum
+    bounds = "" if language == Language() else f"_{minimum}_{'' if maximum is None else maximum}".rstrip("_")
+    counted = TextUntil(STOPS, before="\n", minimum=minimum, maximum=maximum)
+    return builder.terminal(Terminal(plain + bounds, counted, Role.TEXT, predicate))
 
 
-def _shortest(type_: Type) -> str:
+def _shortest(schema: Schema, shapes: Shapes) -> str:
     """The shortest text of a value, its close marker included."""
-    match type_:
-        case UnionType(options):
-            return shorter(*map(_shortest, options))
-        case StringType(0):
-            return PARAMETER_CLOSE.removeprefix("\n")  # the opener's line break is that of the marker too
-        case StringType():
-            value = blanks(type_)
-        case BooleanType():
-            value = "True"
-        case NullType():
-            value = "None"
-        case EnumType(values):
-            texts = (PYTHON_WORDS.get(text) or json.loads(text) for text in values)
-            value = shorter(*(text if isinstance(text, str) else json_text(text) for text in texts))
-        case AnyType():
-            return shorter(_shortest(StringType()), "0" + PARAMETER_CLOSE)
-        case _:
-            value = shortest_json(type_)
-    return value + PARAMETER_CLOSE
+    found: list[str] = []
+    for shape in shapes:
+        match shape:
+            case StringShape(language):
+                text = shortest_string(language)
+                # After an empty value the opener's line break is that of the marker too.
+                found.append(text + PARAMETER_CLOSE if text else PARAMETER_CLOSE.removeprefix("\n"))
+            case EnumShape(("true", "false")):
+                found.append("True" + PARAMETER_CLOSE)
+            case EnumShape(("null",)):
+                found.append("None" + PARAMETER_CLOSE)
+            case EnumShape(texts):
+                values = (PYTHON_WORDS.get(text) or json.loads(text) for text in texts)
+                found += [(v if isinstance(v, str) else json_text(v)) + PARAMETER_CLOSE for v in values]
+            case _:
+                found.append(shortest_json(schema, (shape,)) + PARAMETER_CLOSE)
+    return shorter(*found)
 
 
 def _spelled(builder: RuleBuilder, name: str, words: Sequence[str]) -> str:

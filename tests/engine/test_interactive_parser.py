@@ -19,7 +19,7 @@ from larksong.engine.matcher import Matcher
 from larksong.engine.terminals import Literal
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from larksong.grammars.json_rules import json_grammar
-from larksong.grammars.schema import SchemaReader
+from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
 from tests.support.grammars import ended, grammar, lark_parser, lettered, some_rules
 from tests.support.masks import allowed
@@ -103,7 +103,7 @@ def test_with_attributes_the_engine_accepts_a_part_of_what_lark_does(
 
 
 def members(schema: dict[str, object]) -> Pair:
-    return Pair(*lettered(ended(json_grammar(SchemaReader().parameters(schema), "o"), VOCABULARY)))
+    return Pair(*lettered(ended(json_grammar(read_parameters(schema, "o"), "o"), VOCABULARY)))
 
 
 def terminal(pair: Pair, part: str) -> str:

@@ -13,7 +13,7 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.tables import END, Production, State, Symbols
 from larksong.engine.terminals import Literal
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
-from larksong.grammars.schema import SchemaReader
+from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
 from tests.support.grammars import NoLexer, grammar, lark_parser, some_rules
 from tests.support.schemas import parameters
@@ -72,7 +72,7 @@ def test_an_envelope_has_the_tables_of_its_printed_text(
 @given(parameters())
 @examples(25)
 def test_a_tool_has_the_tables_of_its_printed_text(name: str, schema: dict[str, object]) -> None:
-    read = SchemaReader("tool").parameters(schema)
+    read = read_parameters(schema, "tool")
     check_isomorphic(wire_format(name).arguments(Tool("tool", "", schema), read))
 
 
@@ -84,7 +84,7 @@ TOOL_NAMES = ["123", "1", "_", "été", "x y", "start", "Value", "any_object", '
 def test_any_name_that_a_format_carries_prints_as_lark_text(name: str, tool: str) -> None:
     schema = {"properties": {"é": {"type": "string"}, "1": {}, "other": {"enum": ["😀", "a/b", "\\", 1]}}}
     wire = wire_format(name)
-    read = SchemaReader(tool).parameters(schema)
+    read = read_parameters(schema, tool)
     check_isomorphic(wire.arguments(Tool(tool, "", schema), read))
     check_isomorphic(wire.grammar([Tool(tool, "", schema)], CallPolicy(), vocabulary()))
 
@@ -101,7 +101,7 @@ def test_the_printed_text_loads_in_plain_lark(name: str) -> None:
     }
     wire = wire_format(name)
     tool = Tool("tool", "", schema)
-    read = SchemaReader("tool").parameters(schema)
+    read = read_parameters(schema, "tool")
     Lark(wire.arguments(tool, read).lark(), parser="lalr")
     Lark(wire.grammar([tool], CallPolicy(), vocabulary()).lark(), parser="lalr")
 
@@ -110,7 +110,7 @@ def test_printed_json_reads_json_in_plain_lark() -> None:
     schema = {
         "properties": {"text": {"type": "string"}, "list": {"type": "array", "items": {"type": "integer"}}},
     }
-    read = SchemaReader("tool").parameters(schema)
+    read = read_parameters(schema, "tool")
     text = wire_format("hermes").arguments(Tool("tool", "", schema), read).lark()
     parser = Lark(text, parser="lalr")
     tree = parser.parse('{"list": [1, 23], "text": "a \\" é"}')

@@ -13,7 +13,7 @@ from larksong.engine.engine import Engine
 from larksong.engine.grammar import Grammar
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.response_format import response_grammar
-from larksong.grammars.schema import DEEPEST, SchemaReader
+from larksong.grammars.schema import DEFAULT_LIMITS, read_parameters
 from tests.support.examples import examples
 from tests.support.grammars import ended
 from tests.support.schemas import (
@@ -37,7 +37,7 @@ ENGINE = Engine(VOCABULARY)
 
 
 def tool_grammar(schema: dict[str, Any]) -> Grammar:
-    return ended(json_grammar(SchemaReader("tool").parameters(schema), "tool"), VOCABULARY)
+    return ended(json_grammar(read_parameters(schema, "tool"), "tool"), VOCABULARY)
 
 
 def accepts(part: Grammar, text: str) -> bool:
@@ -184,7 +184,7 @@ def test_the_deepest_schema_that_is_read_makes_a_grammar_too(wrap: str) -> None:
     """Even where the caller is deep in its own stack, as a server is."""
     schema: Any = {"type": "string"}
     value: Any = "x"
-    left = DEEPEST - 2  # the parameter itself takes two steps
+    left = DEFAULT_LIMITS.depth - 2  # the parameter itself takes two steps
     while left >= (1 if wrap == "array" else 2):
         if wrap == "array" or (wrap == "both" and left % 3 == 0):
             schema, value, left = {"type": "array", "items": schema}, [value], left - 1

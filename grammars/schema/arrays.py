@@ -1,0 +1,139 @@
+"""Arrays: the places of the first items, how many there are, kinds that must be contained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from larksong.grammars.schema.document import ANY, NEVER, Origin
+from larksong.grammars.schema.drafts import Contains, Draft, Scopes
+from larksong.grammars.schema.shapes import ArrayShape, EnumShape, ItemClass, Node
+from larksong.grammars.schema.unenforceable import CannotEnforce
+
+if TYPE_CHECKING:
+    from larksong.grammars.schema.compiler import Compiler
+
+_MAX_COUNTED = 200
+_MAX_KINDS = 3
+
+
+def array_shape(compiler: Compiler, draft: Draft) -> Iterator[ArrayShape]:
+    """The shape of a draft's arrays; nothing if there can be none."""
+    size = draft.arrays.size
+    if size.impossible:
+        return
+    rest = _unevaluated(compiler, draft)
+    places = max((len(each.prefix) for each in draft.arrays.tuples), default=0)
+    prefix = [_item(draft, i, rest) for i in range(places)]
+    items = _item(draft, None, rest)
+    maximum = size.maximum
+    for i, schemas in enumerate([*prefix, items]):
+        if compiler.is_empty(compiler.node(schemas)):
+            maximum = i if maximum is None else min(maximum, i)
+            prefix = prefix[:i]
+            break
+    if maximum is not None and maximum < size.minimum:
+        return
+    contains = draft.arrays.contains
+    if contains:
+        yield from _with_kinds(compiler, draft, prefix, items, maximum)
+        return
+    nodes = [compiler.node(schemas) for schemas in prefix]
+    node = compiler.node(items)
+    distinct = draft.arrays.distinct and (maximum is None or maximum > 1)
+    if distinct:
+        shapes = compiler.shapes(node) if node != NEVER else ()
+        if nodes or not all(isinstance(shape, EnumShape) for shape in shapes):
+            raise CannotEnforce(
+                draft.blame["uniqueItems"], "the items are not scalars out of a finite set, all places alike"
+            )
+        values = sum(len(shape.texts) for shape in shapes if isinstance(shape, EnumShape))
+        if size.minimum > values:
+            return
+    yield ArrayShape(
+        prefix=tuple((ItemClass(0, each),) for each in nodes),
+        items=() if maximum is not None and maximum <= len(nodes) else (ItemClass(0, node),),
+        minimum=size.minimum,
+        maximum=maximum,
+        distinct=distinct,
+    )
+
+
+def _item(draft: Draft, place: int | None, rest: list[tuple[Scopes, int, int]]) -> list[int]:
+    """The schemas of the item at a place, or of all others."""
+    found = []
+    for each in draft.arrays.tuples:
+        if place is not None and place < len(each.prefix):
+            found.append(each.prefix[place])
+        elif each.items is not None:
+            found.append(each.items)
+    for _, after, schema in rest:
+        if place is None or place >= after:
+            found.append(schema)
+    return found
+
+
+def _unevaluated(compiler: Compiler, draft: Draft) -> list[tuple[Scopes, int, int]]:
+    """For each `unevaluatedItems`: from which place on it holds, and its schema."""
+    found: list[tuple[Scopes, int, int]] = []
+    for number, keyword, schema in draft.unevaluated:
+        if keyword != "unevaluatedItems":
+            continue
+        if draft.unevaluated_inside(number, keyword):
+            continue
+        inside = [each for each in draft.arrays.tuples if number in each.scopes]
+        if any(each.items is not None for each in inside):
+            continue
+        if schema != ANY and any(number in each.scopes for each in draft.arrays.contains):
+            raise CannotEnforce(Origin(number, keyword), "contains beside it evaluates items one by one")
+        found.append((frozenset(), max((len(each.prefix) for each in inside), default=0), schema))
+    return found
+
+
+def _with_kinds(
+    compiler: Compiler, draft: Draft, prefix: list[list[int]], items: list[int], maximum: int | None
+) -> Iterator[ArrayShape]:
+    contains = tuple(dict.fromkeys(draft.arrays.contains))
+    blame = draft.blame["contains"]
+    minimum = draft.arrays.size.minimum
+    if draft.arrays.distinct and (maximum is None or maximum > 1):
+        raise CannotEnforce(draft.blame["uniqueItems"], "contains beside it")
+    bounds = [each.minimum for each in contains] + [each.maximum or 0 for each in contains]
+    if len(contains) > _MAX_KINDS or max([minimum, maximum or 0, len(prefix), *bounds]) > _MAX_COUNTED:
+        raise CannotEnforce(blame, f"more than {_MAX_KINDS} kinds or {_MAX_COUNTED} items to count")
+
+    def classes(schemas: list[int]) -> tuple[ItemClass, ...]:
+        found = []
+        for size in range(len(contains), -1, -1):
+            for chosen in combinations(range(len(contains)), size):
+                node = compiler.node([*schemas, *_of_kinds(compiler, draft, contains, chosen)])
+                if not compiler.is_empty(node):
+                    found.append(ItemClass(sum(1 << i for i in chosen), node))
+        return tuple(found)
+
+    at_prefix = tuple(classes(schemas) for schemas in prefix)
+    others = () if maximum is not None and maximum <= len(prefix) else classes(items)
+    yield ArrayShape(
+        prefix=at_prefix,
+        items=others,
+        minimum=minimum,
+        maximum=maximum,
+        kinds=tuple((each.minimum, each.maximum) for each in contains),
+    )
+
+
+def _of_kinds(
+    compiler: Compiler, draft: Draft, contains: tuple[Contains, ...], chosen: tuple[int, ...]
+) -> Iterator[int]:
+    """Items that are of the chosen kinds, and of no other kind that has a maximum."""
+    for i, each in enumerate(contains):
+        if i in chosen:
+            yield each.schema
+        elif each.maximum is not None:
+            yield compiler.negated(each.schema, compiler.rooted(draft.blame["contains"]))
+
+
+def places_of(shape: ArrayShape) -> list[tuple[Node, ...]]:
+    """The nodes of each place of the prefix, then of all others."""
+    return [tuple(item.node for item in each) for each in (*shape.prefix, shape.items)]
