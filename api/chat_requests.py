@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from larksong.api.errors import ApiError
-from larksong.api.generation import TurnRequest
+from larksong.api.generation import AnswerSchema, TurnRequest
 from larksong.api.prompt import ChatMessage, TemplateRefusal
-from larksong.api.schemas import ChatRequest, Message, NamedToolChoice, ToolSpec
+from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
+from larksong.api.schemas import (
+    ChatRequest,
+    JsonObjectFormat,
+    JsonSchemaFormat,
+    Message,
+    NamedToolChoice,
+    ToolSpec,
+)
 from larksong.engine.backends.base import Sampling
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong
 from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
@@ -15,18 +23,32 @@ from larksong.grammars.errors import (
     InvalidSchema,
     InvalidToolName,
     NoTools,
+    Unenforceable,
     UnknownFormat,
     UnsupportedKeyword,
 )
+from larksong.grammars.response_format import JSON_OBJECT
 
 
-def turn_request(request: ChatRequest, default: WireFormat) -> TurnRequest:
+def turn_request(
+    request: ChatRequest, default: WireFormat, schemas: SchemaPolicy = DEFAULT_POLICY
+) -> TurnRequest:
     """The inner request. Raises ApiError where fields contradict each other, UnknownFormat."""
-    tools = [tool(spec) for spec in request.tools or ()]
+    tools = [tool(spec, schemas) for spec in request.tools or ()]
+    calls = call_policy(request)
+    answer = answer_schema(request, schemas)
+    if calls is not None and answer is not None:
+        raise ApiError(
+            "'response_format' cannot be combined with calls yet: leave out 'tools', or set 'tool_choice' to "
+            "'none'.",
+            param="response_format",
+            code="unsupported_parameter",
+        )
     return TurnRequest(
         messages=[_template_message(message) for message in request.messages],
         tools=tools,
-        calls=call_policy(request),
+        calls=calls,
+        answer=answer,
         wire_format=default if request.tool_format is None else wire_format(request.tool_format),
         sampling=Sampling(
             temperature=1.0 if request.temperature is None else request.temperature,
@@ -81,13 +103,25 @@ def call_policy(request: ChatRequest) -> CallPolicy | None:
     )
 
 
-def tool(spec: ToolSpec) -> Tool:
+def answer_schema(request: ChatRequest, schemas: SchemaPolicy) -> AnswerSchema | None:
+    """The schema of the answer; None where that is free text."""
+    match request.response_format:
+        case JsonObjectFormat():
+            return AnswerSchema(JSON_OBJECT, schemas.options(None))
+        case JsonSchemaFormat(json_schema=spec):
+            return AnswerSchema(spec.body, schemas.options(spec.strict))
+        case _:
+            return None
+
+
+def tool(spec: ToolSpec, schemas: SchemaPolicy = DEFAULT_POLICY) -> Tool:
     """A tool of a request; without parameters it takes none."""
     parameters = spec.function.parameters
     return Tool(
         name=spec.function.name,
         description=spec.function.description or "",
         parameters={"type": "object", "properties": {}} if parameters is None else parameters,
+        options=schemas.options(spec.function.strict),
     )
 
 
@@ -111,10 +145,11 @@ def refusal(
 ) -> ApiError:
     """Why the request cannot be served, with the field that stands in the way.
 
-    A place inside a tool's schema is a JSON pointer: `tools[0].function.parameters#/properties/a/pattern`.
+    A place inside a schema is a JSON pointer: `tools[0].function.parameters#/properties/a/pattern`.
     """
     if isinstance(error, RecursionError):
-        param = "tools" if request.tools else "messages"
+        answers = isinstance(request.response_format, JsonSchemaFormat)
+        param = "tools" if request.tools else "response_format" if answers else "messages"
         return ApiError("The request is nested too deeply.", param=param)
     if isinstance(error, PromptTooLong):
         return ApiError(str(error), param="messages", code="context_length_exceeded")
@@ -128,6 +163,8 @@ def refusal(
         # Of two tools with one name the later is one too many.
         position = max(i for i, name in enumerate(names) if name == error.tool)
         param = f"tools[{position}].function.{'parameters' if error.pointer is not None else param}"
+    elif error.pointer is not None:
+        param = "response_format.json_schema.schema"
     if error.pointer:
         param += f"#{error.pointer}"
     return ApiError(str(error), param=param, code=code)
@@ -148,4 +185,5 @@ _GRAMMAR_FIELDS: dict[type[GrammarsError], tuple[str, str]] = {
     InvalidToolName: ("name", "invalid_tool_name"),
     InvalidSchema: ("parameters", "invalid_schema"),
     UnsupportedKeyword: ("parameters", "unsupported_keyword"),
+    Unenforceable: ("parameters", "unsupported_keyword"),
 }

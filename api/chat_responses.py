@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.generation import Model, Turn, TurnEnd, TurnStep
 from larksong.api.schemas import (
     AssistantMessage,
-    BudgetInfo,
     ChatCompletion,
     Choice,
     ChoiceDelta,
+    ChoiceInfo,
     Chunk,
     FinishReason,
     FunctionDelta,
@@ -48,8 +48,8 @@ async def chunks(turn: Turn, model: Model, options: StreamOptions) -> AsyncGener
                 yield made
             if isinstance(item, TurnEnd):
                 last = chunk({}, item.reason)
-                if item.finished_calls is not None:
-                    last["choices"][0]["larksong"] = _budget_info(item.finished_calls)
+                if info := _choice_info(item):
+                    last["choices"][0]["larksong"] = info
                 yield last
                 if options.include_usage:
                     usage = _usage(turn.prompt_tokens, item.completion_tokens)
@@ -66,8 +66,8 @@ async def completion(turn: Turn, model: Model) -> ChatCompletion:
             if isinstance(item, TurnEnd):
                 end = item
     choice: Choice = {"index": 0, "message": answer.message(), "finish_reason": end.reason}
-    if end.finished_calls is not None:
-        choice["larksong"] = _budget_info(end.finished_calls)
+    if info := _choice_info(end):
+        choice["larksong"] = info
     return {
         "id": _new_id(),
         "object": "chat.completion",
@@ -147,8 +147,16 @@ def _step_info(item: TurnStep, model: Model) -> StepInfo:
     }
 
 
-def _budget_info(finished_calls: Sequence[int]) -> BudgetInfo:
-    return {"finished_within_budget": list(finished_calls)}
+def _choice_info(end: TurnEnd) -> ChoiceInfo:
+    info: ChoiceInfo = {}
+    if end.finished_calls is not None:
+        info["finished_within_budget"] = list(end.finished_calls)
+    if end.widened:
+        info["warnings"] = [
+            {"tool": each.tool, "pointer": each.pointer, "keyword": each.keyword, "valid": each.valid}
+            for each in end.widened
+        ]
+    return info
 
 
 def _new_id() -> str:

@@ -14,10 +14,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
+from larksong.api.schema_policy import OnUnenforceable, SchemaPolicy
 from larksong.engine.automaton import Automaton
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
@@ -25,10 +26,8 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.stack import Configuration
 from larksong.engine.terminals import Keys
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, GrammarsError, Options, Tool, Widened, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, Tool, Widened, wire_format
 from larksong.grammars.response_format import response_grammar, response_widened
-
-Unenforceable = Literal["refuse", "widen"]
 
 _END = 256
 _BYTES = Vocabulary(
@@ -41,28 +40,29 @@ _MAX_EXPECTED = 32
 
 
 def check(
-    lines: Iterable[str], unenforceable: Unenforceable | None = None, formats: bool = True
+    lines: Iterable[str], unenforceable: OnUnenforceable | None = None, formats: bool = True
 ) -> Iterator[str]:
     """Answers each line that is not blank.
 
     `unenforceable` says for all schemas what happens to keywords that nothing can enforce; without it they
     are refused where `strict` is true and else widened. `formats`: whether `format` is asserted.
     """
+    policy = SchemaPolicy(unenforceable, formats)
     for line in lines:
         if line.strip():
-            yield json.dumps(_answer(line, unenforceable, formats), ensure_ascii=False)
+            yield json.dumps(_answer(line, policy), ensure_ascii=False)
 
 
 class BadQuestion(ValueError):
     """A line that asks nothing."""
 
 
-def _answer(line: str, unenforceable: Unenforceable | None, formats: bool) -> dict[str, Any]:
+def _answer(line: str, policy: SchemaPolicy) -> dict[str, Any]:
     try:
         question = json.loads(line)
         if not isinstance(question, dict) or not isinstance(question.get("text"), str):
             raise BadQuestion("a line must be an object with the string 'text'")
-        grammar, widened = _grammar(question, unenforceable, formats)
+        grammar, widened = _grammar(question, policy)
         return _result(grammar, question["text"], widened)
     except GrammarsError as error:
         return _error(str(error), error.pointer, error.keyword)
@@ -75,15 +75,9 @@ def _error(message: str, pointer: str | None = None, keyword: str | None = None)
     return {"accepts": False, "offset": None, "expected": [], "widened": [], "error": error}
 
 
-def _grammar(
-    question: Mapping[str, Any], unenforceable: Unenforceable | None, formats: bool
-) -> tuple[Grammar, list[Widened]]:
-    def options(strict: object) -> Options:
-        refuse = unenforceable == "refuse" or (unenforceable is None and strict is True)
-        return Options(widen=not refuse, formats=formats)
-
+def _grammar(question: Mapping[str, Any], policy: SchemaPolicy) -> tuple[Grammar, list[Widened]]:
     if "schema" in question:
-        chosen = options(question.get("strict"))
+        chosen = policy.options(question.get("strict") is True)
         schema = question["schema"]
         return response_grammar(schema, _BYTES, chosen), list(response_widened(schema, chosen))
     if not isinstance(question.get("tools"), list) or not isinstance(question.get("format"), str):
@@ -95,7 +89,7 @@ def _grammar(
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise BadQuestion("each tool must be a function with a name")
         parameters = function.get("parameters") or {}
-        tools.append(Tool(function["name"], "", parameters, options(function.get("strict"))))
+        tools.append(Tool(function["name"], "", parameters, policy.options(function.get("strict") is True)))
     grammar = found.grammar(tools, _policy(question), _BYTES)
     return grammar, [
         replace(each, pointer=f"/{tool.name}{each.pointer}") for tool in tools for each in found.widened(tool)
@@ -167,8 +161,8 @@ def command(
     """Check texts against schemas or tools: JSON lines on standard input, JSON lines on standard output."""
     if unenforceable not in (None, "refuse", "widen"):
         raise typer.BadParameter("must be refuse or widen", param_hint="--unenforceable")
-    policy: Unenforceable | None = None
+    chosen: OnUnenforceable | None = None
     if unenforceable is not None:
-        policy = "refuse" if unenforceable == "refuse" else "widen"
-    for answer in check(sys.stdin, policy, formats):
+        chosen = "refuse" if unenforceable == "refuse" else "widen"
+    for answer in check(sys.stdin, chosen, formats):
         print(answer, flush=True)

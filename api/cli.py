@@ -1,4 +1,4 @@
-"""The command line: `larksong serve | demo | grammar | bench | model fetch`."""
+"""The command line: `larksong serve | demo | grammar | check | bench | model fetch`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
+from larksong.api.check import command as check
 from larksong.api.errors import field_path
 from larksong.api.generation import Model
 from larksong.api.models import load_model
@@ -30,6 +31,7 @@ app = typer.Typer(
 model_app = typer.Typer(help="The small model that `serve` and `demo` use by default.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
 app.command()(bench)
+app.command("check")(check)
 
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
@@ -59,6 +61,8 @@ def serve(
     served_name: Annotated[str | None, _option("served_name")] = None,
     format: _FormatOption = None,
     finish_within_budget: Annotated[bool | None, _option("finish_within_budget")] = None,
+    unenforceable: Annotated[str | None, _option("unenforceable")] = None,
+    schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
     log_level: Annotated[str | None, _option("log_level")] = None,
 ) -> None:
     """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
@@ -69,6 +73,8 @@ def serve(
         served_name=served_name,
         format=format,
         finish_within_budget=finish_within_budget,
+        unenforceable=unenforceable,
+        schema_formats=schema_formats,
         log_level=log_level,
     )
     served = _load(settings)

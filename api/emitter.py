@@ -2,7 +2,8 @@
 
 Formats that write one element a parameter give `ParameterOpen … ParameterClose`; the emitter adds the braces,
 keys and separators as `json.dumps(…, ensure_ascii=False)` writes them. JSON formats give the whole arguments
-object as `Json` right after `FunctionOpen`; it passes as the model wrote it.
+object as `Json` right after `FunctionOpen`; it passes as the model wrote it. `Json` outside of a call is an
+answer that is one JSON text.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class DeltaEmitter:
         self._call_id = call_id
         self._content = PlainText()
         self._reasoning = PlainText()
+        self._answer = JsonText()
         self._call: _OpenCall | None = None
         self._calls = 0
 
@@ -59,6 +61,9 @@ class DeltaEmitter:
                 case Reasoning(data):
                     if text := self._reasoning.feed(data):
                         deltas.append(ReasoningDelta(text))
+                case Json(data) if self._call is None:
+                    if text := self._answer.feed(data):
+                        deltas.append(ContentDelta(text))
                 case FunctionOpen(name):
                     self._call = _OpenCall(self._calls)
                     deltas.append(CallDelta(self._calls, self._call_id(), name))

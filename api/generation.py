@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+import gc
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import Any, Literal
 
 from larksong.api.deltas import CallDelta, Delta
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.errors import ServerFault
 from larksong.api.prompt import ChatMessage, ChatTemplate
+from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
+from larksong.api.widening import WidenedKeyword, WidenedSchema, WidenedValues
 from larksong.engine.backends.base import Backend, Finish, Generation, Sampling, Step
+from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
-from larksong.grammars import CallPolicy, Tool, WireFormat
+from larksong.engine.grammar import Grammar
+from larksong.grammars import CallPolicy, Options, Tool, WireFormat
+from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.warm_up import warm_up
+
+
+@dataclass(frozen=True)
+class AnswerSchema:
+    """The answer is one JSON text of `schema`."""
+
+    schema: Mapping[str, Any] | bool
+    options: Options
 
 
 @dataclass(frozen=True)
 class TurnRequest:
-    """What is asked of one turn. `calls` is None where the answer is text alone."""
+    """What is asked of one turn. `calls` is None where the answer has none.
+
+    `answer`: the schema of an answer without calls; None where that is free text.
+    """
 
     messages: Sequence[ChatMessage]
     tools: Sequence[Tool]
@@ -27,6 +46,7 @@ class TurnRequest:
     wire_format: WireFormat
     sampling: Sampling
     max_tokens: int | None
+    answer: AnswerSchema | None = None
     finish_within_budget: bool | None = None
     """Whether calls are led to a valid end before `max_tokens`; None leaves it to the model's setting."""
 
@@ -45,19 +65,22 @@ class TurnEnd:
     """The end of the answer: the last deltas, why it ended, how many tokens were written.
 
     `length` wins over `tool_calls`: the last call may be incomplete. `finished_calls`: the calls that were
-    led to their end instead; None where that was not asked for or not needed.
+    led to their end instead; None where that was not asked for or not needed. `widened`: the keywords that
+    the grammar did not enforce, of schemas that the answer has a complete value of.
     """
 
     deltas: Sequence[Delta]
     reason: Literal["stop", "length", "tool_calls"]
     completion_tokens: int
     finished_calls: Sequence[int] | None = None
+    widened: Sequence[WidenedKeyword] = ()
 
 
 class Model:
     """A backend under the name that requests use, with its engine, chat template and wire format.
 
-    `finish_within_budget`: what holds for requests that do not say it.
+    `finish_within_budget`: what holds for requests that do not say it. `schemas`: what happens to keywords
+    that nothing can enforce.
     """
 
     def __init__(
@@ -67,16 +90,25 @@ class Model:
         *,
         name: str | None = None,
         finish_within_budget: bool = False,
+        schemas: SchemaPolicy = DEFAULT_POLICY,
     ) -> None:
         self.name = name or backend.name
         self.backend = backend
         self.wire_format = wire_format
+        self.schemas = schemas
         self._finish_within_budget = finish_within_budget
-        self._engine = Engine(backend.vocabulary)
+        encode = partial(text_ids, backend.tokenizer, backend.vocabulary)
+        self._engine = Engine(backend.vocabulary, encode=encode)
         self._template = ChatTemplate(
             backend.chat_template, bos_token=backend.bos_token, eos_token=backend.eos_token
         )
         self._special_texts = {id: text for text, id in backend.vocabulary.special.items()}
+
+    def warm_up(self) -> None:
+        """Do now what no request should wait for; from then on the garbage collector passes over it."""
+        warm_up(self._engine)
+        gc.collect()
+        gc.freeze()
 
     async def prepare(self, request: TurnRequest) -> Turn:
         """A turn that is ready to run.
@@ -87,7 +119,8 @@ class Model:
         """
         # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
         generation = await asyncio.to_thread(self._generation, request)
-        return Turn(len(generation.prompt), self.backend.generate(generation))
+        widened = await asyncio.to_thread(_widened, request)
+        return Turn(len(generation.prompt), self.backend.generate(generation), widened)
 
     def token_text(self, token: int) -> str:
         """How a token reads, for people."""
@@ -97,8 +130,13 @@ class Model:
     def _generation(self, request: TurnRequest) -> Generation:
         matcher = None
         tools = request.tools if request.calls else ()
+        grammar: Grammar | None = None
         if request.calls:
             grammar = request.wire_format.grammar(tools, request.calls, self.backend.vocabulary)
+        elif request.answer:
+            answer = request.answer
+            grammar = response_grammar(answer.schema, self.backend.vocabulary, answer.options)
+        if grammar is not None:
             matcher = self._engine.matcher(grammar)
         prompt = self._encode(self._template.render(request.messages, tools, request.wire_format))
         limit = request.max_tokens or self.backend.context_length
@@ -106,7 +144,10 @@ class Model:
         if finish is None:
             finish = self._finish_within_budget
         if finish and matcher is not None:
-            matcher.needed()  # found here, off the event loop, and kept for the backend's check
+            needed = matcher.needed()  # found here, off the event loop, and kept for the backend's check
+            room = min(limit, self.backend.context_length - len(prompt))
+            if needed > room and request.calls and not request.calls.required:
+                finish = False  # an answer of the model's own choice is cut short, never refused
         return Generation(prompt, matcher, request.sampling, limit, finish_within_budget=finish)
 
     def _encode(self, text: str) -> tuple[int, ...]:
@@ -115,12 +156,33 @@ class Model:
         return tuple(self.backend.tokenizer.encode(text, add_special_tokens=False).ids)
 
 
+def _widened(request: TurnRequest) -> list[WidenedSchema]:
+    """The schemas of a turn that its grammar does not wholly enforce."""
+    schemas: list[WidenedSchema] = []
+    if request.calls:
+        schemas = [
+            WidenedSchema(tool.name, tool.parameters, request.wire_format.widened(tool), tool.options.formats)
+            for tool in request.tools
+            if request.calls.only in (None, tool.name)
+        ]
+    elif request.answer:
+        schema, options = request.answer.schema, request.answer.options
+        schemas = [WidenedSchema(None, schema, response_widened(schema, options), options.formats)]
+    return [schema for schema in schemas if schema.widened]
+
+
 class Turn:
     """One turn, run once. `prompt_tokens`: how many the model reads before it writes."""
 
-    def __init__(self, prompt_tokens: int, items: AsyncGenerator[Step | Finish, None]) -> None:
+    def __init__(
+        self,
+        prompt_tokens: int,
+        items: AsyncGenerator[Step | Finish, None],
+        widened: Sequence[WidenedSchema] = (),
+    ) -> None:
         self.prompt_tokens = prompt_tokens
         self._items = items
+        self._values = WidenedValues(widened)
 
     async def run(self) -> AsyncGenerator[TurnStep | TurnEnd, None]:
         """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
@@ -130,6 +192,7 @@ class Turn:
         async with aclosing(self._items) as items:
             async for item in items:
                 deltas = emitter.feed(item.events)
+                self._values.add(deltas)
                 called = called or any(isinstance(delta, CallDelta) for delta in deltas)
                 if isinstance(item, Step):
                     yield TurnStep(written, item, deltas)
@@ -137,6 +200,8 @@ class Turn:
                 elif item.reason == "error":
                     raise ServerFault(f"The generation failed: {item.error}")
                 elif item.reason == "length":
-                    yield TurnEnd(deltas, "length", written, item.finished_calls)
+                    widened = await self._values.check()
+                    yield TurnEnd(deltas, "length", written, item.finished_calls, widened)
                 else:
-                    yield TurnEnd(deltas, "tool_calls" if called else "stop", written)
+                    widened = await self._values.check()
+                    yield TurnEnd(deltas, "tool_calls" if called else "stop", written, widened=widened)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from larksong.api.generation import Model
+from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings import Settings
 from larksong.grammars import wire_format
 
@@ -15,9 +16,12 @@ def load_model(settings: Settings) -> Model:
     from larksong.engine.backends.transformers import TransformersBackend
 
     backend = TransformersBackend.load(settings.model)
-    return Model(
+    model = Model(
         backend,
         format,
         name=settings.served_name,
         finish_within_budget=settings.finish_within_budget,
+        schemas=SchemaPolicy(settings.unenforceable, settings.schema_formats),
     )
+    model.warm_up()
+    return model

@@ -88,6 +88,7 @@ class FunctionSpec(_Request):
     name: str
     description: str | None = None
     parameters: dict[str, Any] | None = None
+    strict: bool | None = None
 
 
 class ToolSpec(_Request):
@@ -108,6 +109,36 @@ class NamedToolChoice(_Request):
 
     type: Literal["function"] = "function"
     function: FunctionName
+
+
+class TextFormat(_Request):
+    """The answer is text."""
+
+    type: Literal["text"]
+
+
+class JsonObjectFormat(_Request):
+    """The answer is one JSON object."""
+
+    type: Literal["json_object"]
+
+
+class JsonSchemaSpec(_Request):
+    """The schema of the answer."""
+
+    name: str | None = None
+    body: dict[str, Any] | bool = Field(alias="schema")
+    strict: bool | None = None
+
+
+class JsonSchemaFormat(_Request):
+    """The answer is one JSON text of a schema."""
+
+    type: Literal["json_schema"]
+    json_schema: JsonSchemaSpec
+
+
+ResponseFormat = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
 
 
 class StreamOptions(_Request):
@@ -144,9 +175,10 @@ class ChatRequest(_Request):
     min_p: Annotated[float, Field(ge=0, le=1)] | None = None
     seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
 
+    response_format: ResponseFormat | None = None
+
     n: Annotated[int | None, _unless(1)] = None
     stop: Annotated[str | list[str] | None, _unless([])] = None
-    response_format: Annotated[dict[str, Any] | None, _unless({"type": "text"})] = None
     logprobs: Annotated[bool | None, _unless(False)] = None
     functions: Annotated[list[Any] | None, _unless([])] = None
 
@@ -180,11 +212,27 @@ class AssistantMessage(TypedDict):
     tool_calls: NotRequired[list[ToolCall]]
 
 
-class BudgetInfo(TypedDict):
-    """What `finish_within_budget` did, where the limit had a part in the end: the calls that were cut to a
-    valid end, by index. All calls of the answer are complete."""
+class WideningWarning(TypedDict):
+    """A keyword of a schema that the answer was not held to, since nothing can enforce it.
+
+    `tool` is null for the schema of `response_format`. `valid`: whether every complete value keeps it.
+    """
+
+    tool: str | None
+    pointer: str
+    keyword: str
+    valid: bool
+
+
+class ChoiceInfo(TypedDict, total=False):
+    """Larksong's own words on a choice; keys that do not apply are left out.
+
+    `finished_within_budget`: where the limit had a part in the end, the calls that were cut to a valid end,
+    by index; all calls of the answer are complete then.
+    """
 
     finished_within_budget: list[int]
+    warnings: list[WideningWarning]
 
 
 class Choice(TypedDict):
@@ -193,7 +241,7 @@ class Choice(TypedDict):
     index: int
     message: AssistantMessage
     finish_reason: FinishReason
-    larksong: NotRequired[BudgetInfo]
+    larksong: NotRequired[ChoiceInfo]
 
 
 class Usage(TypedDict):
@@ -246,7 +294,7 @@ class ChunkChoice(TypedDict):
     index: int
     delta: ChoiceDelta
     finish_reason: FinishReason | None
-    larksong: NotRequired[BudgetInfo]
+    larksong: NotRequired[ChoiceInfo]
 
 
 class StepInfo(TypedDict):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from larksong.api.schema_policy import OnUnenforceable
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
 
@@ -28,6 +29,12 @@ class Settings(BaseSettings):
         False,
         description="Lead calls to a valid end before max_tokens, where a request does not say whether to.",
     )
+    unenforceable: OnUnenforceable | None = Field(
+        None,
+        description="refuse or widen: what happens to keywords of a schema that nothing can enforce. "
+        "Without it strict: true refuses and anything else widens.",
+    )
+    schema_formats: bool = Field(True, description="Assert format in schemas.")
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."
     )

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 from tokenizers import Tokenizer
 
+from benchmarks import environment
 from benchmarks.forced_calls import cases_folder
 from benchmarks.workload import qwen
 from larksong.engine.backends.model_folder import ModelFolder
@@ -59,6 +60,8 @@ def main() -> None:
     folder = cases_folder()
     if folder is None:
         sys.exit("LARKSONG_CASES must name the folder with client_calls.jsonl and client_tools")
+    environment.pin()
+    environment.raise_priority()
     table = Table(
         caption="µs for one question at p50 / p90 / p99: the first time, and for the same calls again"
     )

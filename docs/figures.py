@@ -24,7 +24,6 @@ from tokenizers import Tokenizer
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.engine import Engine
-from larksong.engine.grammar import Grammar
 from larksong.engine.matcher import Matcher
 from larksong.engine.regex import compile_regex
 from larksong.engine.tables import Symbols
@@ -33,8 +32,8 @@ from larksong.engine.trie import Trie
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.formats.qwen3_coder import STOPS
+from larksong.grammars.schema import read_parameters
 from larksong.grammars.warm_up import warm_up
-from larksong.grammars.wire_format import tool_text
 
 Row = tuple[str, str]
 WRITE = Tool(
@@ -153,13 +152,8 @@ def attributes() -> list[Row]:
 
 def tables_of(name: str, tool: Tool) -> Sequence[object]:
     """The LALR states of a tool's arguments."""
-    return Symbols(arguments(name, tool)).tables.states
-
-
-def arguments(name: str, tool: Tool) -> Grammar:
-    """The grammar of a tool's arguments."""
-    format_ = wire_format(name)
-    return format_.arguments(*format_._parameters(tool_text(tool)))
+    arguments = wire_format(name).arguments(tool, read_parameters(tool.parameters, tool.name))
+    return Symbols(arguments).tables.states
 
 
 def masks(vocabulary: Vocabulary, tokenizer: Tokenizer) -> list[Row]:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.attributes import Value
+from larksong.engine.closed_form import complete
 from larksong.engine.closing import Closing, Node
 from larksong.engine.endings import endings
 from larksong.engine.stack import Configuration, Stack, Thread
@@ -135,7 +136,7 @@ class Band:
 
     def _behind(self, thread: Thread, outcome: Value, position: Position) -> Iterator[Part]:
         """Behind the terminal of `thread`, which is complete at `position`."""
-        after = self.closing.complete(thread.bound, thread.stack, outcome)
+        after = complete(self._automaton, thread.bound, thread.stack, outcome)
         if after is None:
             return
         if position.piece:
@@ -150,7 +151,7 @@ class Band:
     def _specials(self, thread: Thread) -> Iterator[Part]:
         """Special tokens that may come where the terminal of `thread` may end."""
         lexeme = thread.bound.lexeme
-        stack = self.closing.complete(thread.bound, thread.stack, lexeme.outcome(thread.state))
+        stack = complete(self._automaton, thread.bound, thread.stack, lexeme.outcome(thread.state))
         for begun in self._fresh(stack) if stack is not None else ():
             if begun.bound.lexeme.special:
                 yield from self._special(begun)

@@ -6,9 +6,11 @@ the search linear without losing a shortest way:
 
 - where something may be closed, nothing else is tried;
 - of the members that are still owed the first declared one comes next: in any order they take the same bytes;
+  where more must come than are named, the one with the shortest text does;
 - how an array or object is closed does not depend on where it stands, so from its beginning to its end it is
   one edge, found once;
-- a tool's grammar is never built for it: its arguments have a shortest text in closed form (`Sub.shortest`).
+- a grammar that is entered (a tool's) is never built for it: its shortest text is known in closed form
+  (`Sub.shortest`), and once it is built that text is the way through it.
 
     {" ─▶ a": ─▶ 0 ─▶ } ─▶ } ─▶ </tool_call> ─▶ end        each place on the way knows its rest from then on
 
@@ -19,12 +21,14 @@ of that way, whoever asks first, and cost falls along it (see `larksong.engine.p
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
-from larksong.engine.attributes import Close, Key, Member, Seen, Value
-from larksong.engine.outline import Outline
+from larksong.engine.attributes import Close, Seen, Value
+from larksong.engine.closed_form import ClosedForms, complete
+from larksong.engine.owed import Names, bit_of, name_of
 from larksong.engine.path import ENDED, UNREACHABLE, Path, Piece, spelled
 from larksong.engine.shortest import farthest, shortest_ends
 from larksong.engine.stack import Bound, Configuration, Return, Scope, Stack, Thread
@@ -46,23 +50,27 @@ class _End(NamedTuple):
 _END = _End()
 Node = Stack | Thread | _End
 """A place in a turn: between two terminals, or within one."""
-Lead = tuple[Piece, Node]
-"""A piece that may be written, and where that leads."""
+Lead = tuple[tuple[Piece, ...], Node]
+"""What may be written, and where that leads."""
+_Origin = tuple[Node, tuple[Piece, ...]]
 
 
 class Closing:
     """Shortest ways to finish the turns of one automaton; found when asked for, and kept.
 
-    Safe under threads: what is found twice is the same.
+    Safe under threads.
     """
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
         self._root = automaton._trie.root
         self._paths: dict[Node, Path | None] = {_END: ENDED}
-        self._rests: dict[tuple[Scope, int], bytes] = {}
-        self._sought: set[tuple[Scope, int]] = set()
-        self._outlines: dict[Scope, Outline] = {}
+        self._rests: dict[tuple[Scope, Hashable], tuple[Piece, ...]] = {}
+        self._sought: set[tuple[Scope, Hashable]] = set()
+        self._entered: set[Stack] = set()
+        self._lock = threading.RLock()
+        self._forms = ClosedForms(automaton)
+        self._names = Names(automaton)
 
     def __len__(self) -> int:
         """How many places are known."""
@@ -93,7 +101,7 @@ class Closing:
     def most_inside(self, thread: Thread) -> int:
         """An upper bound on the cost anywhere in the terminal of `thread`, from where it is read on."""
         bound, stack, lexeme = thread.bound, thread.stack, thread.bound.lexeme
-        if self._is_owed(bound, stack):
+        if self._names.is_owed(bound, stack):
             return self.size(stack)  # the owed names take the same bytes in any order
         longest = farthest(lexeme, thread.state)
         if longest is None:
@@ -102,7 +110,7 @@ class Closing:
 
     def most_behind(self, thread: Thread, after: Stack) -> int:
         """An upper bound on the cost at `after`, where the terminal of `thread` is complete."""
-        return self.size(thread.stack if self._is_owed(thread.bound, thread.stack) else after)
+        return self.size(thread.stack if self._names.is_owed(thread.bound, thread.stack) else after)
 
     # -- the search
 
@@ -110,23 +118,41 @@ class Closing:
         """The shortest way from a place; None for a dead end."""
         if start in self._paths:
             return self._paths[start]
-        found = self._search(start, self._paths.get)
+        # What is found depends on what was known before, and must stay the rest of it.
+        with self._lock:
+            return self._find_path(start)
+
+    def _find_path(self, start: Node) -> Path | None:
+        if not isinstance(start, _End):
+            self._follow_closed_forms(start if isinstance(start, Stack) else start.stack)
+        if start in self._paths:
+            return self._paths[start]
+        found = self._search(start)
         if found is None:
             log.error("no way to the end in the grammar %r", self._automaton.grammar.title)
             return self._paths.setdefault(start, None)
-        steps, end = found
+        return self._keep(*found)
+
+    def _keep(self, steps: Iterable[_Origin], end: Node) -> Path | None:
         path = self._paths[end]
-        for node, piece in reversed(steps):
-            path = self._paths.setdefault(node, Path(piece, path))
+        for node, pieces in reversed(list(steps)):
+            if path is None:
+                return None
+            for piece in reversed(pieces):
+                path = Path(piece, path)
+            path = self._paths.setdefault(node, path)
         return path
 
     def _search(
-        self, start: Node, known: Callable[[Node], Path | None]
-    ) -> tuple[list[tuple[Node, Piece]], Node] | None:
-        """The shortest way to a place from which the rest is known: each place with what is written there."""
-        origins: dict[Node, tuple[Node, Piece] | None] = {}
+        self, start: Node, is_end: Callable[[Node], bool] | None = None
+    ) -> tuple[list[_Origin], Node] | None:
+        """The shortest way to an end: each place with what is written there, and the end.
+
+        Without `is_end` that is a place from which the rest is known, and the rest counts.
+        """
+        origins: dict[Node, _Origin | None] = {}
         count = 0  # of equal ways the one found first
-        heap: list[tuple[int, bytes, int, Node, tuple[Node, Piece] | None, bool]] = []
+        heap: list[tuple[int, bytes, int, Node, _Origin | None, bool]] = []
         heappush(heap, (0, b"", count, start, None, False))
         while heap:
             size, text, _, node, origin, arrived = heappop(heap)
@@ -135,17 +161,19 @@ class Closing:
             if node in origins:
                 continue
             origins[node] = origin
-            rest = known(node)
-            if rest is not None:
+            if is_end is not None:
+                if is_end(node):
+                    return _way(origins, node), node
+            elif (rest := self._paths.get(node)) is not None:
                 count += 1
                 whole = text + b"".join(map(spelled, rest))
                 heappush(heap, (size + rest.size, whole, count, node, None, True))
                 continue
-            for piece, following in self._leads(node):
+            for pieces, following in self._leads(node):
                 if following not in origins:
                     count += 1
-                    longer = text + spelled(piece)
-                    heappush(heap, (len(longer), longer, count, following, (node, piece), False))
+                    longer = text + b"".join(map(spelled, pieces))
+                    heappush(heap, (len(longer), longer, count, following, (node, pieces), False))
         return None
 
     def _leads(self, node: Node) -> Iterator[Lead]:
@@ -153,49 +181,57 @@ class Closing:
         if isinstance(node, Stack):
             yield from self._begin(node)
         elif isinstance(node, Thread):
-            for piece, following in self.ends(node):
-                if piece:
-                    yield piece, following
+            for pieces, following in self.ends(node):
+                if pieces:
+                    yield pieces, following
                 else:
                     yield from self._behind(node)
 
     def _behind(self, thread: Thread) -> Iterator[Lead]:
         """What may be written where only the next byte tells that the terminal of `thread` is over."""
         lexeme = thread.bound.lexeme
-        stack = self.complete(thread.bound, thread.stack, lexeme.outcome(thread.state))
+        stack = complete(self._automaton, thread.bound, thread.stack, lexeme.outcome(thread.state))
         row = lexeme.row(thread.state)
-        for piece, following in self._begin(stack) if stack is not None else ():
-            if isinstance(piece, int) or not piece or row[piece[0]] < 0:
-                yield piece, following
+        for pieces, following in self._written(stack) if stack is not None else ():
+            if isinstance(pieces[0], int) or row[pieces[0][0]] < 0:
+                yield pieces, following
+
+    def _written(self, node: Node) -> Iterator[Lead]:
+        """What may be written next, terminals that may be empty left out."""
+        for pieces, following in self._leads(node):
+            if pieces:
+                yield pieces, following
+            else:
+                yield from self._written(following)
 
     def ends(self, thread: Thread) -> list[Lead]:
         """The shortest rests of a terminal."""
         ends = self._all_ends(thread)
         closing = any(closes for _, _, closes in ends)
-        return [(text, node) for text, node, closes in ends if closes or not closing]
+        return [(pieces, node) for pieces, node, closes in ends if closes or not closing]
 
-    def _all_ends(self, thread: Thread) -> list[tuple[Piece, Node, bool]]:
+    def _all_ends(self, thread: Thread) -> list[tuple[tuple[Piece, ...], Node, bool]]:
         """For each outcome the shortest rest, where it leads, and whether it closes something."""
         bound, stack, lexeme = thread.bound, thread.stack, thread.bound.lexeme
         if lexeme.special:
-            after = self.complete(bound, stack, None)
+            after = complete(self._automaton, bound, stack, None)
             if after is None:
                 return []
-            return [(min(lexeme.special), _END if self._is_over(after) else after, False)]
-        found: list[tuple[Piece, Node, bool]] = []
+            return [((min(lexeme.special),), _END if self._is_over(after) else _plain(after), False)]
+        found: list[tuple[tuple[Piece, ...], Node, bool]] = []
         for text, state in shortest_ends(lexeme, thread.state):
             outcome = lexeme.outcome(state)
-            after = self.complete(bound, stack, outcome)
+            after = complete(self._automaton, bound, stack, outcome)
             if after is not None:
                 node = _plain(after) if lexeme.final(state) else stack.thread(bound, state)
-                found.append((text, node, _closes(bound, stack, outcome)))
+                found.append(((text,) if text else (), node, _closes(bound, stack, outcome)))
         return found
 
     def _begin(self, stack: Stack) -> list[Lead]:
         """What may be written on a stack."""
-        automaton = self._automaton
         found: list[Lead] = []
         closed: list[Lead] = []
+        names: list[tuple[Bound, Stack]] = []
         for number in stack.state.actions:
             if number == END:
                 caller = self._return(stack)
@@ -203,84 +239,102 @@ class Closing:
                 continue
             terminal = stack.scope.terminals[number]
             if isinstance(terminal.definition, Sub):
-                after = automaton._shift(stack, number)
+                after = self._automaton._shift(stack, number)
                 if after is not None:
-                    found.append((terminal.definition.shortest(stack.value).encode(), after))
+                    found.append((self._forms.pieces(terminal.definition, stack.value), after))
+                continue
+            live = self._automaton._live_terminal(stack, number).terminals
+            if name_of(terminal.predicate) is not None:
+                names += live
                 continue
             kind = closed if isinstance(terminal.predicate, Close) else found
-            live = automaton._live_terminal(stack, number).terminals
-            if live and isinstance(terminal.predicate, Key):
-                owed = self._owed(*live[0])
-                # Nothing may be owed although a separator was written: then any member must follow.
-                live = tuple(each for each in live if not owed or _bit(each[0]) == owed & -owed)
             for bound, where in live:
-                kind += self._whole(where.thread(bound, bound.lexeme.start))
-        return closed or found
+                kind += self._whole(_start(bound, where))
+        if closed:
+            return closed
+        return found + [lead for each in self._next_names(names) for lead in self.ends(_start(*each))]
+
+    # -- parts that are found once
 
     def _whole(self, thread: Thread) -> list[Lead]:
         """A terminal, or all of an array or object that it begins."""
         leads = self.ends(thread)
-        origin = self._outline(thread.stack.scope).units.get(thread.bound.number)
+        origin = self._names.outline(thread.stack.scope).units.get(thread.bound.number)
         if origin is None or len(leads) != 1:
             return leads
         ((opener, opened),) = leads
-        if not isinstance(opened, Stack) or not isinstance(opener, bytes):
+        if not isinstance(opened, Stack) or opened.parent is None:
             return leads
         rest, base = self._rest(opened, origin), opened.parent
-        if rest is None or base is None:
+        if rest is None:
             return leads
-        return [(opener + rest, self._settled(base.push(base.state.gotos[origin], None)))]
+        return [((*opener, *rest), self._settled(base.push(base.state.gotos[origin], None)))]
 
-    def _rest(self, opened: Stack, origin: int) -> bytes | None:
-        """The shortest text from the beginning of an array or object to its end."""
-        key = (opened.scope, origin)
+    def _rest(self, opened: Stack, what: Hashable) -> tuple[Piece, ...] | None:
+        """What is written until all that the top of `opened` has begun is over; `what`: its name there."""
+        key = (opened.scope, what)
         # One inside itself, and what is nested deeply, is written out by the search that asks.
         if key in self._rests or key in self._sought or len(self._sought) > _DEEPLY:
             return self._rests.get(key)
-
-        def complete(node: Node) -> Path | None:
-            return ENDED if isinstance(node, Stack) and not _stands_on(node, opened) else None
-
         self._sought.add(key)
-        found = self._search(opened, complete)
+        found = self._search(opened, lambda node: self._is_behind(node, opened))
         self._sought.discard(key)
         if found is not None:
-            self._rests[key] = b"".join(spelled(piece) for _, piece in found[0])
+            self._rests[key] = tuple(piece for _, pieces in found[0] for piece in pieces)
         return self._rests.get(key)
+
+    def _is_behind(self, node: Node, opened: Stack) -> bool:
+        if isinstance(node, Thread):
+            lexeme = node.bound.lexeme
+            if not lexeme.accepts(node.state):
+                return False
+            after = complete(self._automaton, node.bound, node.stack, lexeme.outcome(node.state))
+            return after is not None and not _stands_on(after, opened)
+        return isinstance(node, Stack) and not _stands_on(node, opened)
+
+    # -- grammars that are entered
+
+    def _follow_closed_forms(self, stack: Stack) -> None:
+        """Make the closed form of each grammar that `stack` is in the way through it, the outermost first.
+
+        Whoever counted on that text before the grammar was built must find it there.
+        """
+        entered: list[tuple[Stack, Stack, Return]] = []
+        below: Stack | None = stack
+        while below is not None:
+            value, caller = below.value, below.parent
+            if isinstance(value, Return) and caller is not None and below not in self._entered:
+                entered.append((below, caller, value))
+            below = caller
+        for bottom, caller, value in reversed(entered):
+            self._entered.add(bottom)
+            definition = caller.scope.terminals[value.terminal].definition
+            after = self._automaton._shift(caller, value.terminal)
+            path = self.path(after) if after is not None else None
+            if path is not None and isinstance(definition, Sub):
+                for place, way in self._forms.way(bottom, definition, caller.value, path):
+                    self._paths.setdefault(place, way)
 
     # -- members
 
-    def _is_owed(self, bound: Bound, stack: Stack) -> bool:
-        """Whether this is the name of a member that is still owed."""
-        return isinstance(bound.terminal.predicate, Key) and bool(_bit(bound) & self._owed(bound, stack))
+    def _next_names(self, names: list[tuple[Bound, Stack]]) -> list[tuple[Bound, Stack]]:
+        """The members' names to try where one of `names` must be written."""
+        if len(names) < 2:
+            return names
+        wanted = self._names.wanted(*names[0])
+        chosen = [each for each in names if bit_of(each[0]) & wanted]
+        # Where no certain one is owed, any member must follow: a separator was written, or a number is owed.
+        return chosen or [min(names, key=lambda each: self._member(*each))]
 
-    def _owed(self, bound: Bound, stack: Stack) -> int:
-        """The members that are owed where a name is written."""
-        after = self._automaton._shift(stack, bound.number, bound.label)
-        if after is None or after.parent is None or after.parent.parent is None:
-            return 0
-        seen = after.parent.parent.value
-        if isinstance(seen, Seen):
-            return seen.members.required & ~seen.mask
-        return self._outline(after.scope).members_begun(after.parent).required
-
-    def _outline(self, scope: Scope) -> Outline:
-        found = self._outlines.get(scope)
-        if found is None:
-            grammar = next(each for each, its in list(self._automaton._scopes.items()) if its is scope)
-            found = self._outlines.setdefault(scope, Outline(grammar, scope))
-        return found
+    def _member(self, bound: Bound, stack: Stack) -> tuple[int, bytes]:
+        """The size and text of the shortest member with this name."""
+        text = b""
+        for pieces, after in self.ends(_start(bound, stack)):
+            rest = self._rest(after, (bound.number, bound.label)) if isinstance(after, Stack) else None
+            text = b"".join(map(spelled, (*pieces, *(rest or ()))))
+        return len(text), text
 
     # -- the parser
-
-    def complete(self, bound: Bound, stack: Stack, outcome: Value) -> Stack | None:
-        """The stack after a terminal with this outcome, and after what its text has committed."""
-        text = bound.lexeme.text
-        label = outcome if text is None and bound.label is None else bound.label
-        after = self._automaton._shift(stack, bound.number, label)
-        if text is not None and isinstance(outcome, int):
-            after = self._automaton._shift_all(after, text.stops[outcome].terminals)
-        return after
 
     def _settled(self, stack: Stack) -> Stack:
         """The stack after the reductions that come whatever follows."""
@@ -301,12 +355,12 @@ class Closing:
         return bottom is not None and bottom.parent is None
 
 
-def _bit(bound: Bound) -> int:
-    return bound.label.bit if isinstance(bound.label, Member) else 0
+def _start(bound: Bound, stack: Stack) -> Thread:
+    return stack.thread(bound, bound.lexeme.start)
 
 
-def _way(origins: dict[Node, tuple[Node, Piece] | None], node: Node) -> list[tuple[Node, Piece]]:
-    steps: list[tuple[Node, Piece]] = []
+def _way(origins: dict[Node, _Origin | None], node: Node) -> list[_Origin]:
+    steps: list[_Origin] = []
     while (origin := origins[node]) is not None:
         steps.append(origin)
         node = origin[0]
@@ -339,4 +393,5 @@ def _closes(bound: Bound, stack: Stack, outcome: Value) -> bool:
     """Whether the terminals that a text's stop completes close something."""
     text, scope = bound.lexeme.text, stack.scope
     names = text.stops[outcome].terminals if text is not None and isinstance(outcome, int) else ()
-    return any(isinstance(scope.terminals[scope.number[name]].predicate, Close) for name in names)
+    numbers = (scope.number[name] for name in names if name in scope.number)
+    return any(isinstance(scope.terminals[number].predicate, Close) for number in numbers)

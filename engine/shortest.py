@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from larksong.engine.dfa import DEAD, DFA, Counted, Words
 from larksong.engine.lexeme import Lexeme
+from larksong.engine.terminals import TextUntil
 
 # The bytes by how ordinary they are: printable ASCII, line breaks, parts of other characters, controls.
 _ORDER = (*range(0x20, 0x7F), 0x0A, *range(0x80, 0x100), *range(0x0A), *range(0x0B, 0x20), 0x7F)
@@ -99,8 +100,8 @@ def _fill(dfa: Counted, state: int) -> tuple[int, bytes]:
 
 def _search(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
     found: dict[Hashable, End] = {}
-    counted = isinstance(lexeme.dfa, Counted)
-    slack = _slack(lexeme)
+    expected = _outcomes(lexeme)
+    slack = max((len(stop.marker) for stop in lexeme.text.stops), default=0) if lexeme.text else 0
     limit: int | None = None
     heap: list[tuple[int, bytes, int]] = [(_at_least(lexeme, state), b"", state)]
     seen: set[int] = set()
@@ -113,10 +114,10 @@ def _search(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
         seen.add(at)
         if lexeme.accepts(at):
             found.setdefault(lexeme.outcome(at), End(path.translate(_BYTES), at))
-            if lexeme.text is None:
+            if len(found) == expected:
                 break
-            if limit is None and counted:
-                limit = length + slack
+            # A way to another stop cannot be longer than this one by more than that stop.
+            limit = limit or length + slack
         for following, byte in _steps(lexeme, at):
             if following not in seen:
                 longer = path + _RANKS[byte : byte + 1]
@@ -124,19 +125,19 @@ def _search(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
     return found
 
 
+def _outcomes(lexeme: Lexeme) -> int:
+    """How many outcomes there can be."""
+    definition = lexeme.definition
+    if not isinstance(definition, TextUntil):
+        return 1
+    return len(definition.stops) - len(definition.refused) + definition.open_end
+
+
 def _steps(lexeme: Lexeme, state: int) -> Iterable[tuple[int, int]]:
     """The states that can follow, each with the most ordinary byte that leads there."""
     steps = dict(zip(_in_order(lexeme.row(state)), _LAST_FIRST, strict=True))
     steps.pop(DEAD, None)
     return steps.items()
-
-
-def _slack(lexeme: Lexeme) -> int:
-    """How much longer than the shortest a way to another stop can be that is worth knowing."""
-    if lexeme.text is None:
-        return 0
-    lengths = [len(stop.marker) for stop in lexeme.text.stops]
-    return max(lengths, default=0) - min(lengths, default=0)
 
 
 def _at_least(lexeme: Lexeme, state: int) -> int:
@@ -191,7 +192,7 @@ def _farthest(lexeme: Lexeme) -> int | None:
     by_outcome: dict[Hashable, list[int]] = {}
     for state in before:
         if base.accepts(state):
-            outcome = lexeme.text.stop.get(state) if lexeme.text else None
+            outcome = lexeme.outcome(state) if base is dfa else lexeme.text and lexeme.text.stop.get(state)
             by_outcome.setdefault(outcome, []).append(state)
     return extra + max(max(_distance_to(ends, before).values()) for ends in by_outcome.values())
 

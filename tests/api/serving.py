@@ -12,6 +12,7 @@ from tokenizers import AddedToken
 
 from larksong.api.background import BackgroundServer
 from larksong.api.generation import Model
+from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.server import create_app
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.replay import ReplayBackend, text_ids
@@ -80,9 +81,10 @@ def serving(
     format: str = "qwen3_coder",
     tokens_per_second: float | None = None,
     markers: tuple[str, ...] = (),
+    schemas: SchemaPolicy = DEFAULT_POLICY,
 ) -> Iterator[Served]:
     """A server of `Recorded(*texts, …)` in this wire format."""
     backend = Recorded(*texts, tokens_per_second=tokens_per_second, markers=markers)
-    model = Model(backend, wire_format(format))
+    model = Model(backend, wire_format(format), schemas=schemas)
     with BackgroundServer(create_app([model])) as server:
         yield Served(openai.OpenAI(base_url=server.url, api_key="none", max_retries=0), model, backend)

@@ -23,7 +23,9 @@ TOOLS = [
 ]
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["demo"], ["grammar"], ["model"], ["model", "fetch"]])
+@pytest.mark.parametrize(
+    "command", [[], ["serve"], ["demo"], ["grammar"], ["check"], ["model"], ["model", "fetch"]]
+)
 def test_every_command_explains_itself(command: list[str]) -> None:
     result = RUNNER.invoke(app, [*command, "--help"])
     assert result.exit_code == 0

@@ -55,6 +55,15 @@ def test_a_string_parameter_streams_with_its_key_and_quotes() -> None:
     ]
 
 
+def test_json_outside_of_calls_is_content_that_ends_inside_no_escape() -> None:
+    assert _steps([Json(b'{"a"')], [Json(b': "\\')], [Json(b"n\xc3")], [Json(b'\xa9"}')]) == [
+        [ContentDelta('{"a"')],
+        [ContentDelta(': "')],
+        [ContentDelta("\\n")],
+        [ContentDelta('é"}')],
+    ]
+
+
 def test_typed_values_pass_as_written_between_parameters() -> None:
     deltas = _steps(
         [FunctionOpen("f"), ParameterOpen("a"), Json(b"3"), ParameterClose()],

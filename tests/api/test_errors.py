@@ -75,7 +75,7 @@ def _call_in_history(arguments: Any) -> dict[str, Any]:
         ({"stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
         ({"n": 2}, "n"),
         ({"stop": ["\n"]}, "stop"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "yaml"}}, "response_format"),
     ],
 )
 def test_the_error_names_the_field(changes: dict[str, Any], param: str) -> None:

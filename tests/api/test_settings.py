@@ -17,7 +17,14 @@ def test_the_environment_sets_what_no_flag_sets(monkeypatch: pytest.MonkeyPatch)
     assert Settings(port=9001).port == 9001
 
 
-@pytest.mark.parametrize("wrong", [{"port": 70_000}, {"log_level": "loud"}])
+def test_what_happens_to_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (Settings().unenforceable, Settings().schema_formats) == (None, True)
+    monkeypatch.setenv("LARKSONG_UNENFORCEABLE", "refuse")
+    monkeypatch.setenv("LARKSONG_SCHEMA_FORMATS", "false")
+    assert (Settings().unenforceable, Settings().schema_formats) == ("refuse", False)
+
+
+@pytest.mark.parametrize("wrong", [{"port": 70_000}, {"log_level": "loud"}, {"unenforceable": "maybe"}])
 def test_a_wrong_value_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate(wrong)

@@ -482,7 +482,9 @@ def test_a_name_cannot_be_begun_when_none_is_left() -> None:
         ({}, '{"a": 1}', {"a": 1}),
         ({}, '{"a": 1', '{"a": 1'),
         ({}, "text", "text"),
-        ({}, '"text"', "text"),
+        ({}, '"text"', '"text"'),
+        ({}, '["text"]', ["text"]),
+        ({}, "False", False),
         ({"enum": ["a", "1", 1, "two words", None]}, "a", "a"),
         ({"enum": ["a", "1", 1, "two words", None]}, "1", 1),
         ({"enum": ["a", "1", 1, "two words", None]}, "two words", "two words"),
@@ -655,11 +657,11 @@ def test_a_call_without_tools_is_refused(name: str) -> None:
 
 @FORMATS
 def test_a_tool_whose_schema_is_refused_is_named(name: str) -> None:
-    with pytest.raises(UnsupportedKeyword) as refused:
-        start(
-            name, tools=[PING, Tool("send", "", {"properties": {"to": {"type": "string", "pattern": "@"}}})]
-        )
-    assert (refused.value.tool, refused.value.pointer) == ("send", "/properties/to/pattern")
+    odd = Tool("send", "", {"properties": {"to": {"$ref": "http://example.com/address"}}})
+    with pytest.raises(GrammarsError) as refused:
+        start(name, tools=[PING, odd])
+    error = refused.value
+    assert (error.tool, error.pointer, error.keyword) == ("send", "/properties/to/$ref", "$ref")
     with pytest.raises(InvalidSchema) as invalid:
         start(name, tools=[Tool("send", "", {"properties": 3})])
     assert invalid.value.tool == "send"
@@ -667,7 +669,7 @@ def test_a_tool_whose_schema_is_refused_is_named(name: str) -> None:
 
 @FORMATS
 def test_a_tool_that_may_not_be_called_is_not_read(name: str) -> None:
-    odd = Tool("send", "", {"properties": {"to": {"pattern": "@"}}})
+    odd = Tool("send", "", {"properties": {"to": {"$ref": "http://example.com/address"}}})
     start(name, tools=[PING, odd], policy=CallPolicy(only="ping"))
 
 

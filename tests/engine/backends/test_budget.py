@@ -12,7 +12,7 @@ from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, format_names, wire_format
-from tests.support.calls import turn
+from tests.support.emitted import emitted_calls
 from tests.support.generations import CALL_TEXT, ONE_CALL, WEATHER, collect, content
 
 FORMATS = pytest.mark.parametrize("name", format_names())
@@ -44,7 +44,7 @@ async def test_a_sampled_call_is_finished_with_any_budget_that_suffices(
         )
         assert end.reason == "length"
         assert len(steps) < needed + more  # the end-of-sequence token is one of them
-        (call,) = turn([event for item in (*steps, end) for event in item.events]).calls
+        (call,) = emitted_calls(event for item in (*steps, end) for event in item.events)
         validate(call.arguments, WEATHER.parameters)
         assert end.finished_calls == (0,)
 
@@ -90,7 +90,7 @@ async def test_a_call_that_ends_by_itself_is_no_different(
     at = matcher(Engine(byte_vocabulary), "hermes")
     steps, end = await collect(backend.generate(generation(backend, at, 1000)))
     assert (end.reason, end.finished_calls) == ("stop", ())
-    assert turn([event for item in (*steps, end) for event in item.events]).calls[0].arguments == {
+    assert emitted_calls(event for item in (*steps, end) for event in item.events)[0].arguments == {
         "city": "Amsterdam",
         "unit": "celsius",
     }
@@ -104,7 +104,7 @@ async def test_recorded_text_that_has_no_room_is_finished_too(
     at = matcher(Engine(byte_vocabulary), "hermes")
     steps, end = await collect(backend.generate(generation(backend, at, at.needed() + 20)))
     assert (end.reason, end.finished_calls) == ("length", (0,))
-    (call,) = turn([event for item in (*steps, end) for event in item.events]).calls
+    (call,) = emitted_calls(event for item in (*steps, end) for event in item.events)
     assert call.arguments is not None
     assert call.arguments["city"].startswith("Amst")
     validate(call.arguments, WEATHER.parameters)
