@@ -262,7 +262,7 @@ def test_a_hostile_schema_is_built_or_refused_quickly(make: Any) -> None:
     begun = time.thread_time()
     with contextlib.suppress(InvalidSchema, Unenforceable):
         read_schema(hostile)
-    assert time.thread_time() - begun < 1.5
+    assert time.thread_time() - begun < 4  # under a second on a machine that is not shared
 
 
 @given(st.integers(0, 2**32))
