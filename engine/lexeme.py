@@ -189,7 +189,7 @@ class Lexeme:
 
     def root_walks(self) -> list[tuple[int, Walk]]:
         """The walks from the root of the trie, by state."""
-        return [(state, walk) for (state, at), walk in self._walks.items() if at is self._trie.root]
+        return [(state, walk) for (state, at), walk in self._walks.copy().items() if at is self._trie.root]
 
     def set_root_walk(self, state: int, walk: Walk) -> None:
         """Take over a walk from the root of the trie that was made before."""
@@ -198,6 +198,7 @@ class Lexeme:
     def forget(self) -> None:
         """Drop what can be made again, except the walks from the root."""
         root = self._trie.root
-        self._walks = {(state, at): walk for (state, at), walk in self._walks.items() if at is root}
+        # A copy, since other threads go on adding walks.
+        self._walks = {(state, at): walk for (state, at), walk in self._walks.copy().items() if at is root}
         self._profiles.clear()
         self._inside.clear()

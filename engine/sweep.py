@@ -6,6 +6,7 @@ whole level through the transition table.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ class Sweeper:
         self._dfa, self._begins_character = dfa, begins
         self._table = np.full((16, 256), DEAD - 1, np.int64)
         self._begins = np.zeros(16, np.int64)
+        self._lock = threading.Lock()
 
     def sweep(self, state: int, position: Position) -> Sweep:
         """Read all tokens of `position` from `state` on."""
@@ -56,12 +58,12 @@ class Sweeper:
         inside: list[tuple[Ints, Ints, Ints]] = []
         exits: list[Exit] = []
         while len(nodes) > _FEW:
-            self._make_rows(states)
-            following = self._table[states, trie.byte[nodes]]
+            table, begins = self._rows(states)
+            following = table[states, trie.byte[nodes]]
             for at, count, here in _groups(states, counts, following < 0):
                 if dfa.accepts(at):
                     exits.append(Exit(at, count, nodes[here], _NONE))
-            counts = counts + self._begins[states]
+            counts = counts + begins[states]
             alive = following >= 0
             nodes, states, counts = nodes[alive], following[alive], counts[alive]
             ended = [at for at in _distinct(states) if is_final(dfa, at)]
@@ -107,15 +109,20 @@ class Sweeper:
         ended_inside = np.array(found, np.int64).reshape(-1, 3)
         return ended_inside[:, 0], ended_inside[:, 1], ended_inside[:, 2]
 
-    def _make_rows(self, states: Ints) -> None:
-        """Make the transition table complete for `states`."""
-        for state in _distinct(states):
-            while state >= len(self._table):
-                self._table = np.vstack([self._table, np.full_like(self._table, DEAD - 1)])
-                self._begins = np.concatenate([self._begins, np.zeros_like(self._begins)])
-            if self._table[state, 0] == DEAD - 1:
-                self._begins[state] = self._begins_character(state)
-                self._table[state] = self._dfa.row(state)
+    def _rows(self, states: Ints) -> tuple[Ints, Ints]:
+        """The transition table and what begins a character, complete for `states`.
+
+        Another thread may replace them by larger ones at any time; those given out stay complete.
+        """
+        with self._lock:
+            for state in _distinct(states):
+                while state >= len(self._table):
+                    self._table = np.vstack([self._table, np.full_like(self._table, DEAD - 1)])
+                    self._begins = np.concatenate([self._begins, np.zeros_like(self._begins)])
+                if self._table[state, 0] == DEAD - 1:
+                    self._begins[state] = self._begins_character(state)
+                    self._table[state] = self._dfa.row(state)
+            return self._table, self._begins
 
 
 def _distinct(states: Ints) -> list[int]:

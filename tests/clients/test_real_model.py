@@ -60,7 +60,7 @@ def client() -> Iterator[openai.OpenAI]:
 def _outcome(client: openai.OpenAI, seed: int) -> str:
     """ "finished" or "length"; raises where a call is not what it must be."""
     completion = client.chat.completions.create(
-        model="smollm2",
+        model="SmolLM2-135M-Instruct",
         messages=[{"role": "user", "content": "Report on the code and on the weather in Oslo."}],
         tools=TOOLS,
         tool_choice="required",
