@@ -85,7 +85,7 @@ class StopText:
                 following = self.edges[node][byte] = self._node(self.held[node] + bytes([byte]))
             node = following
             early = self.stops[index].refused_from or skipped + len(word)
-            if refused and position + 1 + skipped == early:
+            if refused and position + 1 + skipped >= early:
                 self.refused.add(node)
         self.stop[node] = index
 
@@ -196,8 +196,8 @@ def counted_text(text: StopText, minimum: int, maximum: int | None) -> Counted:
 
 def _can_stop(text: StopText, state: int, count: int, minimum: int, maximum: int) -> bool:
     """Whether the value can end although no further character may be added to it."""
-    if count == maximum and (state >= text.nodes or text.accepts(state)):
-        return True
+    if count == maximum and (text.text_state(state) != 0 or text.accepts(state)):
+        return True  # inside a character that may be the value's last one, or at an open end
     if state >= text.nodes:
         return False
     # Some of what is held back may be the value's last characters, the rest the beginning of a stop. Whether

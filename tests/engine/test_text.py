@@ -1,5 +1,6 @@
 """Text up to a stop, compared with a plain search over what has been read so far."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,8 @@ from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
 from larksong.engine.dfa import DEAD, Counted
-from larksong.engine.text import Stop, StopText, counted_text
+from larksong.engine.regex import compile_regex
+from larksong.engine.text import MatchedText, Stop, StopText, counted_text
 from tests.support.dfas import dead_ends, matches, reach
 from tests.support.examples import examples
 
@@ -56,7 +58,9 @@ def stop_sets(draw: st.DrawFn) -> tuple[tuple[Stop, ...], frozenset[int]]:
     refused = frozenset(i for i in range(len(markers)) if draw(st.integers(0, 3)) == 0)
     stops = []
     for index, marker in enumerate(markers):
+        # A marker cannot be refused before it is told from the others and from the line break before the text.
         shared = max((_shared(marker, m) for i, m in enumerate(markers) if i != index), default=0)
+        shared = max(shared, int(marker.startswith("\n")))
         can_be_early = index in refused and shared + 1 < len(marker)
         early = draw(st.integers(shared + 1, len(marker) - 1)) if can_be_early else 0
         stops.append(Stop(marker.encode(), ("X",), len(marker[:early].encode())))
@@ -162,6 +166,12 @@ def test_a_refused_stop_is_refused_from_the_byte_that_tells_it() -> None:
     assert reach(dfa, b"x\n</p>\n</p>") != DEAD
 
 
+def test_a_stop_that_was_refused_before_the_text_begins_is_never_reached() -> None:
+    dfa = StopText([Stop(b"\na", ("X",), refused_from=1)], frozenset({0}), b"\n")
+    assert reach(dfa, b"a") == DEAD
+    assert reach(dfa, b"b") != DEAD
+
+
 def test_text_with_an_open_end_may_end_between_any_two_characters() -> None:
     dfa = StopText([Stop(b"<call>", ("CALL",))], frozenset(), open_end=True)
     assert not matches(dfa, b"")  # at least one character
@@ -228,3 +238,27 @@ def test_a_state_is_far_from_the_minimum_only_if_held_back_bytes_do_not_count() 
     assert isinstance(dfa, Counted)
     assert not dfa.is_far(reach(dfa, b"a\n</p>"), longest=8)
     assert dfa.is_far(reach(dfa, b"abc\n</p>"), longest=8)
+
+
+PATTERNS = ["[ab]*", "(?:\n|a)+b?", "", "a{2}", "(?:<|\n|/|p|>|a)*", ".{0,3}", "é|aé"]
+
+
+@given(st.sampled_from(PATTERNS), texts, st.sampled_from(QWEN), befores)
+@examples(200)
+def test_matched_text_has_a_value_that_the_pattern_matches(
+    pattern: str, text: bytes, stop: Stop, before: bytes
+) -> None:
+    dfa = MatchedText(StopText(QWEN, frozenset(), before), compile_regex(pattern, anchored=True))
+    whole = text + stop.marker
+    plain = search(QWEN, frozenset(), before, whole)
+    expected = plain.stop is not None and re.fullmatch(pattern, plain.value.decode()) is not None
+    event(f"accepted: {expected}")
+    assert matches(dfa, whole) == expected
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("refused", [frozenset(), frozenset({0}), frozenset({1})])
+def test_no_state_of_matched_text_is_a_dead_end(pattern: str, refused: frozenset[int]) -> None:
+    for before in (b"", b"\n"):
+        text = StopText(QWEN, refused, before)
+        assert not dead_ends(MatchedText(text, compile_regex(pattern, anchored=True)))
