@@ -65,7 +65,7 @@ class Closing:
         self._automaton = automaton
         self._root = automaton._trie.root
         self._paths: dict[Node, Path | None] = {_END: ENDED}
-        self._rests: dict[tuple[Scope, Hashable], tuple[Piece, ...]] = {}
+        self._rests: dict[tuple[Scope, Hashable], tuple[Piece, ...] | None] = {}
         self._sought: set[tuple[Scope, Hashable]] = set()
         self._entered: set[Stack] = set()
         self._lock = threading.RLock()
@@ -265,13 +265,15 @@ class Closing:
         ((opener, opened),) = leads
         if not isinstance(opened, Stack) or opened.parent is None:
             return leads
-        rest, base = self._rest(opened, origin), opened.parent
-        if rest is None:
-            return leads
-        return [((*opener, *rest), self._settled(base.push(base.state.gotos[origin], None)))]
+        closed = self._settled(opened.parent.push(opened.parent.state.gotos[origin], None))
+        rest = self._rest(opened, origin, closed)
+        return [((*opener, *rest), closed)] if rest is not None else leads
 
-    def _rest(self, opened: Stack, what: Hashable) -> tuple[Piece, ...] | None:
-        """What is written until all that the top of `opened` has begun is over; `what`: its name there."""
+    def _rest(self, opened: Stack, what: Hashable, closed: Stack | None = None) -> tuple[Piece, ...] | None:
+        """What is written until all that the top of `opened` has begun is over; `what`: its name there.
+
+        None if it does not lead to `closed`: a text inside may end together with what is around it.
+        """
         key = (opened.scope, what)
         # One inside itself, and what is nested deeply, is written out by the search that asks.
         if key in self._rests or key in self._sought or len(self._sought) > _DEEPLY:
@@ -279,9 +281,11 @@ class Closing:
         self._sought.add(key)
         found = self._search(opened, lambda node: self._is_behind(node, opened))
         self._sought.discard(key)
-        if found is not None:
+        if found is not None and (closed is None or found[1] is closed):
             self._rests[key] = tuple(piece for _, pieces in found[0] for piece in pieces)
-        return self._rests.get(key)
+        else:
+            self._rests[key] = None
+        return self._rests[key]
 
     def _is_behind(self, node: Node, opened: Stack) -> bool:
         if isinstance(node, Thread):

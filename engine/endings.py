@@ -94,12 +94,10 @@ def _in_text(
                 node_of[at.ids] = reached
     for end, piece in plain:
         ids = np.flatnonzero(_bits(piece, trie) & allowed)
-        if end:
-            yield text.nodes + end - 1, Piece.of(ids, trie.words)
-            continue
         nodes = node_of[ids]
         for node in np.unique(nodes).tolist():
-            yield node, Piece.of(ids[nodes == node], trie.words)
+            # Within a character that begins no marker there is a state for each kind.
+            yield node or (text.nodes + end - 1 if end else 0), Piece.of(ids[nodes == node], trie.words)
 
 
 def _suffixes(text: StopText, trie: Trie) -> Iterator[tuple[int, NDArray[np.int64]]]:

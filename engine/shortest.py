@@ -146,7 +146,8 @@ def _at_least(lexeme: Lexeme, state: int) -> int:
     if not isinstance(dfa, Counted) or dfa.accepts(state):
         return 0
     base, count = dfa.pair(state)
-    closing = min((len(stop.marker) for stop in lexeme.text.stops), default=0) if lexeme.text else 1
+    # In characters, as they are counted; the bytes are no fewer.
+    closing = min((len(stop.marker.decode()) for stop in lexeme.text.stops), default=0) if lexeme.text else 1
     return max(_distances(lexeme, dfa).get(base, 0), dfa.minimum + closing - count)
 
 

@@ -18,7 +18,7 @@ from tests.support.calls import Call
 from tests.support.emitted import emitted_calls
 from tests.support.examples import examples
 from tests.support.masks import allowed
-from tests.support.random_tools import policies, some_tools
+from tests.support.random_tools import grammar_of, of_kind, policies, some_tools
 from tests.support.schemas import meaning
 from tests.support.turns import TOOLS, WEATHER
 from tests.support.vocabularies import cut, vocabulary
@@ -90,7 +90,7 @@ def matcher(
     name: str, kind: str = "markers", policy: CallPolicy = REQUIRED, tools: list[Tool] = TOOLS
 ) -> Matcher:
     engine = ENGINES[kind]
-    return engine.matcher(wire_format(name).grammar(tools, policy, engine.vocabulary))
+    return engine.matcher(grammar_of(name, tools, policy, engine.vocabulary))
 
 
 def walk(walker: Walker, budgeted: Budgeted, rng: Random, budget: int) -> list[Call]:
@@ -125,6 +125,7 @@ def check(calls: list[Call], tools: list[Tool]) -> None:
 def test_random_walks_finish_all_calls(
     name: str, tools: list[Tool], policy: CallPolicy, kind: str, rng: Random, more: int
 ) -> None:
+    kind = of_kind(kind, name)
     inner = matcher(name, kind, policy, tools)
     budget = inner.needed() + more
     budgeted = Budgeted(inner, budget)
@@ -147,7 +148,7 @@ def test_random_walks_over_a_real_vocabulary_finish_all_calls(
     more: int,
 ) -> None:
     engine, walker = smollm2_walks
-    inner = engine.matcher(wire_format(name).grammar(tools, policy, engine.vocabulary))
+    inner = engine.matcher(grammar_of(name, tools, policy, engine.vocabulary))
     budget = inner.needed() + more
     budgeted = Budgeted(inner, budget)
     calls = walk(walker, budgeted, rng, budget)
@@ -293,8 +294,13 @@ def test_of_two_calls_only_the_one_near_the_limit_is_named() -> None:
 
 
 def test_text_that_ends_by_itself_near_the_limit_is_not_limited() -> None:
-    budgeted = begun(5, b"The weather is fine.")
-    assert allowed(budgeted.mask()) < allowed(budgeted._matcher.mask())  # no call would fit
+    # Somewhere on the way to a call it is certain that none would fit.
+    marker = b'<tool_call>\n{"name": "'
+    texts = (b"The weather is fine. " + marker[:size] for size in range(len(marker)))
+    budgeted = next(
+        each for each in (begun(5, text) for text in texts) if each.mask() is not each._matcher.mask()
+    )
+    assert END in allowed(budgeted.mask())
     budgeted.advance(END)
     assert budgeted.finished
     assert not budgeted.limited

@@ -22,13 +22,13 @@ from tests.support.emitted import emitted_calls
 from tests.support.examples import examples
 from tests.support.grammars import grammar, rules
 from tests.support.masks import allowed
-from tests.support.random_tools import policies, some_tools
+from tests.support.random_tools import grammar_of, of_kind, policies, some_tools
 from tests.support.schemas import meaning
 from tests.support.turns import TOOLS
 from tests.support.vocabularies import vocabulary
 from tests.support.walks import Walker
 
-FORMATS = pytest.mark.parametrize("name", format_names())
+BOTH = pytest.mark.parametrize("name", ["hermes", "qwen3_coder"])  # calls in JSON, and in elements
 MARKERS = ("<tool_call>", "</tool_call>")
 PIECES = (
     *(
@@ -95,8 +95,9 @@ def check_calls(matcher: Matcher, tokens: Iterable[int], tools: Iterable[Tool]) 
 def test_shortest_ways_are_valid_ends(
     name: str, tools: list[Tool], policy: CallPolicy, kind: str, rng: Random
 ) -> None:
+    kind = of_kind(kind, name)
     engine = ENGINES[kind]
-    made = wire_format(name).grammar(tools, policy, engine.vocabulary)
+    made = grammar_of(name, tools, policy, engine.vocabulary)
     seen: list[int] = []
 
     def visit(matcher: Matcher, choices: set[int]) -> None:
@@ -114,9 +115,10 @@ def test_shortest_ways_are_valid_ends(
 def test_needed_is_reached_and_falls_with_some_token(
     name: str, tools: list[Tool], policy: CallPolicy, rng: Random
 ) -> None:
-    engine = ENGINES["markers"]
-    matcher = engine.matcher(wire_format(name).grammar(tools, policy, engine.vocabulary))
-    WALKERS["markers"].walk(matcher, rng, wander=rng.randint(0, 60), limit=rng.randint(0, 60))
+    kind = of_kind("markers", name)
+    engine = ENGINES[kind]
+    matcher = engine.matcher(grammar_of(name, tools, policy, engine.vocabulary))
+    WALKERS[kind].walk(matcher, rng, wander=rng.randint(0, 60), limit=rng.randint(0, 60))
     while not matcher.finished:
         needed = matcher.needed()
         costs = []
@@ -174,10 +176,9 @@ def test_needed_bytes_are_the_fewest_there_are(name: str) -> None:
 
 
 def test_content_can_end_at_once() -> None:
-    for name in format_names():
-        matcher = ENGINES["markers"].matcher(
-            wire_format(name).grammar(TOOLS, CallPolicy(), VOCABULARIES["markers"])
-        )
+    of = VOCABULARIES["markers"]
+    for name in ("hermes", "qwen3_coder"):
+        matcher = ENGINES["markers"].matcher(wire_format(name).grammar(TOOLS, CallPolicy(), of))
         assert matcher.needed() == 1
         for token in b"The weather is fine. <tool":
             matcher.advance(token)
@@ -226,7 +227,7 @@ def many_unions(count: int) -> dict[str, object]:
     }
 
 
-@FORMATS
+@BOTH
 def test_the_search_is_linear_in_the_members(name: str) -> None:
     engine = ENGINES["bytes"]
     begun = {
@@ -245,7 +246,7 @@ def test_the_search_is_linear_in_the_members(name: str) -> None:
     assert known[2] < 2.5 * known[1]
 
 
-@FORMATS
+@BOTH
 def test_deeply_nested_values_need_no_deep_recursion(name: str) -> None:
     schema: dict[str, object] = {"type": "array", "minItems": 1, "items": {"const": "x"}}
     for _ in range(45):
@@ -335,7 +336,7 @@ def test_a_special_token_counts_as_one() -> None:
     assert Engine(of).matcher(made).needed() == 3
 
 
-@FORMATS
+@BOTH
 def test_a_large_vocabulary_needs_fewer_tokens(name: str, smollm2_vocabulary: Vocabulary) -> None:
     small = ENGINES["letters"]
     wide = Engine(smollm2_vocabulary)

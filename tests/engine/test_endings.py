@@ -37,7 +37,18 @@ PIECES = (
         b"tru",
         b"\xc3",
     ),
-    *(b"\xa9a", b"\xe4\xb8", "é".encode(), "😀".encode(), b"    ", b"abcabc", b'a", "b'),
+    *(
+        b"\xa9a",
+        b"\xe4\xb8",
+        "é".encode(),
+        "😀".encode(),
+        "</｜".encode(),
+        b"</\xef\xbd",
+        "｜p>".encode(),
+        b"    ",
+        b"abcabc",
+        b'a", "b',
+    ),
 )
 VOCABULARY = vocabulary(PIECES)
 TRIE = Trie(VOCABULARY.tokens, VOCABULARY.width)
@@ -55,6 +66,9 @@ DEFINITIONS: dict[str, Readable] = {
     "text that may not go on": TEXT.without(frozenset({0})),
     "text that may not end": TEXT.without(frozenset({1})),
     "bounded text": TextUntil(STOPS, before="\n", minimum=1, maximum=5),
+    "text with another alphabet's markers": TextUntil(
+        (Stop("</｜p>\n<｜".encode(), ("CLOSE", "P")), Stop("</｜p>\n</｜".encode(), ("CLOSE", "F")))
+    ),
     "content": TextUntil((Stop(b"<call>", ("CALL",)),), open_end=True),
 }
 

@@ -25,6 +25,7 @@ DEFINITIONS: dict[str, Readable] = {
     "text": TextUntil(STOPS, before="\n"),
     "text with one stop": TextUntil(STOPS, before="\n").without(frozenset({1})),
     "bounded text": TextUntil(STOPS, before="\n", minimum=2, maximum=4),
+    "bounded text with another alphabet's marker": TextUntil((Stop("</｜p｜>".encode(), ("P",)),), maximum=2),
     "content": TextUntil((Stop(b"<call>", ("CALL",)),), open_end=True),
 }
 
