@@ -89,7 +89,8 @@ class CollectMembers:
     def __call__(self, values: tuple[Value, ...]) -> Value:
         if not values:
             return Seen(self.members, 0)
-        bit = values[-1]
+        last = values[-1]
+        bit = last.bit if isinstance(last, Member) else last
         assert isinstance(bit, int)
         first = values[0]
         return Seen(self.members, first.mask | bit if isinstance(first, Seen) else bit)
@@ -113,10 +114,14 @@ class CountItems:
 
 
 class Member(NamedTuple):
-    """The label of a member's name: the name, and its bit (0: a name that is not declared)."""
+    """The label of a member's name: the name, and its bit (0: a name that is not declared).
+
+    `says`: the JSON text to report for it where the format writes names otherwise.
+    """
 
     name: str
     bit: int
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,14 @@ class Key:
         if isinstance(below, Seen) and below.mask & bit:
             return None
         return bit
+
+
+@dataclass(frozen=True)
+class Named:
+    """A member's name like `Key`; pushes the member itself, so that a later marker can tell its name."""
+
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        return None if Key()(top, below, label) is None else label
 
 
 @dataclass(frozen=True)

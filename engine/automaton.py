@@ -42,6 +42,7 @@ from larksong.engine.terminals import (
     Terminal,
     TextUntil,
 )
+from larksong.engine.text import Stop
 from larksong.engine.trie import Piece, Position, Trie, union
 from larksong.engine.vocabulary import Vocabulary
 
@@ -209,7 +210,7 @@ class Automaton:
             refused = frozenset(
                 index
                 for index, stop in enumerate(definition.stops)
-                if self._shift_all(shifted, stop.terminals) is None
+                if self._shift_all(shifted, stop) is None
             )
             if len(refused) == len(definition.stops) and not definition.open_end:
                 return _NOTHING
@@ -232,9 +233,9 @@ class Automaton:
         top, below = stack.value, stack.parent.value if stack.parent else None
         return [word for word in words if allowed(top, below, word.label) is not None]
 
-    def _shift_all(self, stack: Stack | None, names: Iterable[str]) -> Stack | None:
-        for name in names:
-            stack = self._shift(stack, stack.scope.number[name]) if stack is not None else None
+    def _shift_all(self, stack: Stack | None, stop: Stop) -> Stack | None:
+        for name, label in stop.shifts():
+            stack = self._shift(stack, stack.scope.number[name], label) if stack is not None else None
         return stack
 
     def _bind(
@@ -345,13 +346,19 @@ class Automaton:
         stack = thread.stack
         outcome = bound.lexeme.outcome(state)
         label = bound.label if bound.label is not None or bound.lexeme.text is not None else outcome
-        events += _completion(bound.terminal, label)
         after = self._shift(stack, bound.number, label)
+        if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique and bound.unique[state] is None:
+            events += (FunctionOpen(str(label)),)  # the beginning of another name, told apart by what follows
+        elif after is not None:
+            events += _completion(bound.terminal, label, after.value)
         if bound.lexeme.text is not None and isinstance(outcome, int):
-            for name in bound.lexeme.text.stops[outcome].terminals:
+            for name, stopped in bound.lexeme.text.stops[outcome].shifts():
                 number = stack.scope.number[name]
-                events += _completion(stack.scope.terminals[number], None)
-                after = self._shift(after, number) if after is not None else None
+                after = self._shift(after, number, stopped) if after is not None else None
+                if after is not None:
+                    if stack.scope.terminals[number].role is Role.FUNCTION_OPEN:
+                        events += (FunctionOpen(str(stopped)),)
+                    events += _completion(stack.scope.terminals[number], stopped, after.value)
         return after, events
 
     def _special_edge(self, configuration: Configuration, token: int) -> Edge | None:
@@ -469,7 +476,7 @@ class Automaton:
         label = bound.label if bound.label is not None or text is not None else outcome
         stack = self._shift(thread.stack, bound.number, label)
         if text is not None and isinstance(outcome, int):
-            stack = self._shift_all(stack, text.stops[outcome].terminals)
+            stack = self._shift_all(stack, text.stops[outcome])
         if stack is None:
             return []
         known = stack.fills.get(position)
@@ -511,17 +518,21 @@ def _piece(bound: Bound, data: bytes) -> Events:
     return (Content(data),) if role is Role.CONTENT else (Reasoning(data),)
 
 
-def _completion(terminal: Terminal, outcome: Value) -> Events:
-    """What the end of a terminal reveals."""
+def _completion(terminal: Terminal, outcome: Value, value: Value) -> Events:
+    """What the end of a terminal reveals; `value` is what it pushed."""
     role = terminal.role
     if role is Role.PARAMETER_OPEN:
-        return (ParameterOpen(outcome.name if isinstance(outcome, Member) else ""),)
+        member = outcome if isinstance(outcome, Member) else value
+        return (ParameterOpen(member.name if isinstance(member, Member) else ""),)
     if role is Role.PARAMETER_CLOSE:
         return (ParameterClose(),)
     if role is Role.CALL_CLOSE:
         return (CallClose(),)
-    if role is Role.JSON and isinstance(outcome, str):
-        return (Json(outcome.encode()),)
+    if role is Role.JSON:
+        if isinstance(outcome, Member):
+            return (Json(outcome.says.encode()),) if outcome.says else ()
+        if isinstance(outcome, str) or terminal.says:
+            return (Json((terminal.says or str(outcome)).encode()),)
     return ()
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from larksong.engine.attributes import Value
+from larksong.engine.attributes import Member, Value
 from larksong.engine.events import Events
 from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
@@ -61,7 +61,8 @@ class Bound:
     def __init__(self, number: int, terminal: Terminal, lexeme: Lexeme, label: Value = None) -> None:
         self.number, self.terminal, self.lexeme, self.label = number, terminal, lexeme, label
         # JSON under a label is reported when it is complete; everything else while it is read.
-        self.streams = terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme))
+        renamed = bool(terminal.says) or (isinstance(label, Member) and bool(label.says))
+        self.streams = terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme)) and not renamed
         self.unique = lexeme.words.unique if lexeme.words is not None else []
 
 

@@ -241,3 +241,5 @@ class Terminal:
     definition: Definition
     role: Role = Role.MARKUP
     predicate: Predicate | None = None
+    says: str = ""
+    """the JSON text to report in the place of what it matches"""

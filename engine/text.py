@@ -11,7 +11,7 @@ back: how many is the depth of the automaton's node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from larksong.engine.dfa import DEAD, Counted, Row, utf8_text
@@ -22,11 +22,21 @@ class Stop:
     """An end of the text: the bytes that commit it, and the terminals that they complete after the text.
 
     Where the grammar refuses those terminals, `refused_from` bytes of the marker are already refused.
+    `label`: what the last of them turned out to be. `initial`: it ends the text only where nothing of the
+    text has come yet (a marker that means something at the beginning of a turn and nothing later).
     """
 
     marker: bytes
     terminals: tuple[str, ...]
     refused_from: int = 0
+    label: Hashable = None
+    initial: bool = False
+
+    def shifts(self) -> Iterator[tuple[str, Hashable]]:
+        """The terminals that it completes, each with its label."""
+        last = len(self.terminals) - 1
+        for at, name in enumerate(self.terminals):
+            yield name, self.label if at == last else None
 
 
 class StopText:
@@ -35,7 +45,7 @@ class StopText:
     `refused`: indices of stops that may not come. `before`: bytes that precede the text and may be the start
     of a stop (the line break after an opening tag, so that a value can be empty); they are not part of it.
     No stop may contain another. `open_end`: a text of at least one character, which may also end anywhere
-    between characters.
+    between characters; only an initial stop lets it be empty.
     States: 0 between characters; the nodes; then the seven UTF-8 states inside a character.
     """
 
@@ -49,7 +59,8 @@ class StopText:
         self.refused: set[int] = set()
         self._open_end = open_end
         for index, stop in enumerate(stops):
-            self._add(0, stop.marker, 0, index, index in refused)
+            if not stop.initial:
+                self._add(0, stop.marker, 0, index, index in refused)
         fail = self._failures()
         # After `before` the automaton stands inside a stop whose first bytes are not held back: a copy of
         # that node's branch, with nothing held. And a text that must not be empty begins in a copy of the
@@ -61,7 +72,8 @@ class StopText:
             for index, stop in enumerate(stops):
                 if stop.marker.startswith(before):
                     size = len(before)
-                    self._add(self.start, stop.marker[size:], size, index, open_end or index in refused)
+                    barred = open_end and not stop.initial
+                    self._add(self.start, stop.marker[size:], size, index, barred or index in refused)
             for node in range(len(fail), len(self.edges)):
                 fail.append(self._find(before + self.held[node]))
             fail[self.start] = self._find(before)
