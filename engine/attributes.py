@@ -149,7 +149,7 @@ class Carry:
     """Markup that pushes the value below it again, so that what follows still finds it on top."""
 
     def __call__(self, top: Value, below: Value, label: Value) -> Value:
-        return top
+        return 0 if top is None else top
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,11 @@ class Automaton:
 
     def _shift_all(self, stack: Stack | None, stop: Stop) -> Stack | None:
         for name, label in stop.shifts():
-            stack = self._shift(stack, stack.scope.number[name], label) if stack is not None else None
+            # A terminal that no rule has is refused like one that may not come here.
+            number = stack.scope.number.get(name) if stack is not None else None
+            if stack is None or number is None:
+                return None
+            stack = self._shift(stack, number, label)
         return stack
 
     def _bind(
@@ -380,7 +384,7 @@ class Automaton:
             stack, events = self._complete(thread, thread.state, events)
             if stack is not None:
                 yield stack, events
-        elif lexeme.accepts(thread.state) and not lexeme.final(thread.state):
+        elif lexeme.accepts(thread.state) and (thread.state == lexeme.start or not lexeme.final(thread.state)):
             events += _piece(thread.bound, lexeme.held(thread.state))
             stack, events = self._complete(thread, thread.state, events)
             if stack is not None:

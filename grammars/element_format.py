@@ -51,13 +51,13 @@ class Value(NamedTuple):
 class ElementFormat(WireFormat):
     """Strings are raw text, everything else is JSON."""
 
-    key_open: ClassVar[str]
+    key_open: str
     after_key: ClassVar[tuple[str, ...]]
     """what stands between a name and its value, marker by marker"""
     after_json_key: ClassVar[tuple[str, ...] | None] = None
     """the same before a value that is JSON, in formats that tell it so"""
-    value_close: ClassVar[tuple[str, ...]]
-    function_close: ClassVar[tuple[str, ...]]
+    value_close: tuple[str, ...]
+    function_close: tuple[str, ...]
     """spellings of what ends the parameters; the first is the usual one"""
     unfit: ClassVar[str]
     """the characters that names cannot have"""

@@ -53,18 +53,18 @@ class WireFormat(ABC):
         answer:  CONTENT? calls END | CONTENT? END
     """
 
-    name: ClassVar[str]
-    aliases: ClassVar[tuple[str, ...]] = ()
+    name: str
+    aliases: tuple[str, ...] = ()
     template: ClassVar[str]
     root: ClassVar[str] = "calls"
-    call_marker: ClassVar[str]
+    call_marker: str
     """the text that begins a call"""
-    section_marker: ClassVar[str] = ""
+    section_marker: str = ""
     """the text that begins the section of all calls, in formats that have one"""
     function_prefixes: ClassVar[tuple[str, ...]] = ("",)
     """the spellings of what stands between the marker and the name, each the end of the first"""
     separator: ClassVar[str] = ""
-    reasoning: ClassVar[tuple[str, str] | None] = ("<think>", "</think>")
+    reasoning: tuple[str, str] | None = ("<think>", "</think>")
     """the markers around reasoning"""
     reasoning_lead: ClassVar[Definition] = BREAK
     """what follows the marker that opens reasoning"""
@@ -252,9 +252,14 @@ class WireFormat(ABC):
             rules += [Rule("thought", each) for each in (closed, ("REASONING", *closed), called, ("REASONING", *called))]
         return [*rules, *(Rule("answer", answer) for answer in answers)]
 
+    @property
+    def opening(self) -> tuple[str, ...]:
+        """The terminals with which calls begin, up to the first name."""
+        return ("SECTION", "CALL") if self.section_marker else ("CALL",)
+
     def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
         """Where text ends because calls begin: none where their first marker is a token, whose id ends it."""
-        names = ("SECTION", "CALL") if self.section_marker else ("CALL",)
+        names = self.opening
         first = spellings(terminals[names[0]].definition)
         texts = [spellings(terminals[name].definition) for name in names]
         if not all(texts):
@@ -265,6 +270,11 @@ class WireFormat(ABC):
         """A marker: by token id where the tokenizer holds it as a token of its own, else by its letters."""
         token = vocabulary.special.get(text) if vocabulary is not None else None
         return Literal(text) if token is None else Special(frozenset({token}), text)
+
+    @staticmethod
+    def enough() -> Close:
+        """The predicate of what ends the section: refused while calls are missing."""
+        return Close()
 
     @staticmethod
     def one_of(texts: Sequence[str]) -> Definition:
