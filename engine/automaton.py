@@ -360,9 +360,7 @@ class Automaton:
                 number = stack.scope.number[name]
                 after = self._shift(after, number, stopped) if after is not None else None
                 if after is not None:
-                    if stack.scope.terminals[number].role is Role.FUNCTION_OPEN:
-                        events += (FunctionOpen(str(stopped)),)
-                    events += _completion(stack.scope.terminals[number], stopped, after.value)
+                    events += _stopped(stack.scope.terminals[number], stopped, after.value)
         return after, events
 
     def _special_edge(self, configuration: Configuration, token: int) -> Edge | None:
@@ -400,7 +398,7 @@ class Automaton:
             ((_, events),) = readings.values()
             return Edge(target, coalesce(events))
         branches: dict[tuple[bool, bool], Events] = {}
-        for thread in target.threads:
+        for thread in sorted(target.threads, key=lambda thread: readings[thread][0]):
             was_text, events = readings[thread]
             branches.setdefault((was_text, thread.is_text), coalesce(events))
         if before.ambiguous:
@@ -538,6 +536,15 @@ def _completion(terminal: Terminal, outcome: Value, value: Value) -> Events:
         if isinstance(outcome, str) or terminal.says:
             return (Json((terminal.says or str(outcome)).encode()),)
     return ()
+
+
+def _stopped(terminal: Terminal, label: Value, value: Value) -> Events:
+    """What a terminal reveals whose text a stop holds: what is read of it otherwise, and its end."""
+    if terminal.role is Role.FUNCTION_OPEN:
+        return (FunctionOpen(str(label)),)
+    if terminal.role is Role.JSON and not terminal.says and isinstance(terminal.definition, Literal):
+        return (Json(terminal.definition.text.encode()),)
+    return _completion(terminal, label, value)
 
 
 def _common(alternatives: list[Events]) -> Events:
