@@ -168,6 +168,14 @@ class More:
 
 
 @dataclass(frozen=True)
+class Tail:
+    """What may stand after the last item: allowed where a separator is, and carries the value below it."""
+
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        return None if More()(top, below, label) is None else Carry()(top, below, label)
+
+
+@dataclass(frozen=True)
 class Close:
     """A closer: refused while required members or items are missing."""
 

@@ -20,6 +20,7 @@ from larksong.engine.events import (
     Events,
     FunctionOpen,
     Json,
+    Name,
     ParameterClose,
     ParameterOpen,
     ParseEvent,
@@ -267,10 +268,12 @@ class Automaton:
     def _fresh(self, stack: Stack) -> tuple[tuple[Thread, Events], ...]:
         """The threads that begin on a stack, with what their beginning already tells."""
         if stack.following is None:
-            stack.following = tuple(
+            beginning = (
                 (where.thread(bound, bound.lexeme.start), _opening(bound))
                 for bound, where in self._live(stack).terminals
             )
+            # Of readings that begin and end within one token, the typed one is kept as well.
+            stack.following = tuple(sorted(beginning, key=lambda begun: begun[0].is_text))
         return stack.following
 
     def _configuration(self, threads: Sequence[Thread]) -> Configuration:
@@ -305,7 +308,11 @@ class Automaton:
                     if following != thread.state:
                         configuration = self._configuration((thread.stack.thread(thread.bound, following),))
                     return Edge(configuration, _piece(thread.bound, released))
-        readings: dict[Thread, tuple[bool, Events]] = {}
+        return self.step(configuration, data)
+
+    def step(self, configuration: Configuration, data: bytes) -> Edge | None:
+        """Where any bytes lead, or None where they are refused. Nothing is kept."""
+        readings: dict[Thread, tuple[int, Events]] = {}
         for thread in configuration.threads:
             found: list[tuple[Thread, Events]] = []
             self._read(thread, data, 0, (), found)
@@ -364,7 +371,7 @@ class Automaton:
         return after, events
 
     def _special_edge(self, configuration: Configuration, token: int) -> Edge | None:
-        readings: dict[Thread, tuple[bool, Events]] = {}
+        readings: dict[Thread, tuple[int, Events]] = {}
         for thread in configuration.threads:
             for stack, events in self._special(thread, token, ()):
                 if self._live(stack).end:
@@ -389,7 +396,7 @@ class Automaton:
                 for begun, more in self._fresh(stack):
                     yield from self._special(begun, token, events + more)
 
-    def _resolve(self, before: Configuration, readings: dict[Thread, tuple[bool, Events]]) -> Edge | None:
+    def _resolve(self, before: Configuration, readings: dict[Thread, tuple[int, Events]]) -> Edge | None:
         """Make one edge of all readings of a token."""
         if not readings:
             return None
@@ -397,7 +404,7 @@ class Automaton:
         if len(readings) == 1 and not before.ambiguous:
             ((_, events),) = readings.values()
             return Edge(target, coalesce(events))
-        branches: dict[tuple[bool, bool], Events] = {}
+        branches: dict[tuple[int, int], Events] = {}
         for thread in sorted(target.threads, key=lambda thread: readings[thread][0]):
             was_text, events = readings[thread]
             branches.setdefault((was_text, thread.is_text), coalesce(events))
@@ -517,6 +524,8 @@ def _piece(bound: Bound, data: bytes) -> Events:
         return (Json(data),)
     if role is Role.TEXT:
         return (Text(data),)
+    if role is Role.NAME:
+        return (Name(data),)
     return (Content(data),) if role is Role.CONTENT else (Reasoning(data),)
 
 
@@ -526,6 +535,8 @@ def _completion(terminal: Terminal, outcome: Value, value: Value) -> Events:
     if role is Role.PARAMETER_OPEN:
         member = outcome if isinstance(outcome, Member) else value
         return (ParameterOpen(member.name if isinstance(member, Member) else ""),)
+    if role is Role.NAME_END:
+        return (FunctionOpen(""),)  # the pieces of the name came before
     if role is Role.PARAMETER_CLOSE:
         return (ParameterClose(),)
     if role is Role.CALL_CLOSE:

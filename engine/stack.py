@@ -135,14 +135,15 @@ class Thread:
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
-        self.is_text = bound.terminal.role is Role.TEXT
+        role = bound.terminal.role
+        self.is_text = 1 if role is Role.TEXT else 2 if role is Role.NAME else 0
 
 
 class Branch(NamedTuple):
-    """What an edge means to one reading of an ambiguous value: raw string (`is_text`) or JSON."""
+    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), or another name (2)."""
 
-    was_text: bool
-    is_text: bool
+    was_text: int
+    is_text: int
     events: Events
 
 
@@ -170,4 +171,4 @@ class Configuration:
         self.plan: Plan | None = None
 
 
-_PIECES = (Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)
+_PIECES = (Role.NAME, Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

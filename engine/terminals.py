@@ -23,6 +23,8 @@ class Role(Enum):
     """What a terminal means to a reader."""
 
     MARKUP = "markup"
+    NAME = "name of a function or parameter that is not declared"
+    NAME_END = "end of a function's name that is not declared"
     FUNCTION_OPEN = "function open"
     PARAMETER_OPEN = "parameter open"
     TEXT = "raw string value"

@@ -11,17 +11,29 @@ the end of the function; anything else after it is data.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
 from larksong.engine.attributes import Carry, Close, CollectMembers, Key, Member, Members, More, Named, Pick
 from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Choice, Definition, Keys, Literal, Role, Special, Terminal, TextUntil
+from larksong.engine.terminals import (
+    Choice,
+    Definition,
+    Keys,
+    Literal,
+    Pattern,
+    Role,
+    Special,
+    Terminal,
+    TextUntil,
+)
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
 from larksong.grammars.json_rules import RuleBuilder
+from larksong.grammars.open_json import OpenJson
 from larksong.grammars.schema import (
     AnyType,
     BooleanType,
@@ -39,6 +51,31 @@ from larksong.grammars.wire_format import WireFormat
 
 _EMPTY = ""
 """the symbol of an empty raw value, which has no terminal where a token ends values"""
+
+
+OTHER_KEY = r"[^\s\x00-\x1f\x7f<>\"=]{1,128}"
+
+
+def _kinds(type_: Type) -> tuple[str, ...]:
+    """The kinds of JSON value that a type has, and raw text at last."""
+    match type_:
+        case UnionType(options):
+            found = tuple(dict.fromkeys(kind for option in options for kind in _kinds(option)))
+            return (*(kind for kind in found if kind != "text"), "text")
+        case AnyType():
+            return ("object", "array", "string", "number", "boolean", "null", "text")
+        case EnumType(values):
+            kinds = [_KINDS[type(json.loads(value))] for value in values]
+            return (*dict.fromkeys(kind for kind in kinds if kind != "text"), "text")
+        case StringType():
+            return ("text",)
+    names = {"ObjectType": "object", "ArrayType": "array", "NumberType": "number", "BooleanType": "boolean"}
+    return (names.get(type(type_).__name__, "null"), "text")
+
+
+_KINDS: dict[type, str] = {
+    dict: "object", list: "array", str: "text", int: "number", float: "number", bool: "boolean", type(None): "null",
+}  # fmt: skip
 
 
 class Value(NamedTuple):
@@ -86,6 +123,9 @@ class ElementFormat(WireFormat):
         self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None
     ) -> Grammar:
         return _Parameters(self, vocabulary).grammar(tool, parameters)
+
+    def open_arguments(self, parameters: ObjectType | None, vocabulary: Vocabulary | None = None) -> Grammar:
+        return _Parameters(self, vocabulary).open_grammar(parameters)
 
     def shortest_arguments(self, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> str:
         written = (
@@ -205,6 +245,68 @@ class _Parameters:
         else:
             builder.rule(every, (), action=CollectMembers(seen))
         return builder.grammar(tool.name)
+
+    def open_grammar(self, parameters: ObjectType | None) -> Grammar:
+        """Any parameters, in any number; those of `parameters` are read by their types where their text fits.
+
+        A text that is nothing else is a raw string, whatever the schema says.
+        """
+        builder, of = self.builder, self.format
+        json_ = OpenJson(builder)
+        self._terminal("PARAMETER", of.marker(of.key_open, self._vocabulary))
+        closers = [self._terminal("PARAMETER_CLOSE", self._closers[0], Role.PARAMETER_CLOSE)]
+        closers += [self._terminal("PARAMETER_END", each) for each in self._closers[1:]]
+        function_close = of.marker(of.function_close[0], self._vocabulary)
+        if isinstance(function_close, Literal):
+            function_close = of.one_of(of.function_close)
+        self._terminal("FUNCTION_CLOSE", function_close, Role.CALL_CLOSE)
+        properties = parameters.properties if parameters is not None and of.after_json_key is None else ()
+        by_kinds: dict[tuple[str, ...], list[tuple[str, Member]]] = {}
+        for name, type_ in properties:
+            by_kinds.setdefault(_kinds(type_), []).append((name, Member(name, 0)))
+        alternatives: list[tuple[str, ...]] = []
+
+        def add(openers: Sequence[str], kinds: Sequence[str]) -> None:
+            for kind in kinds:
+                symbols = [value.symbol for value in self._text(StringType())] if kind == "text" else [
+                    self._open_word(json_, kind)
+                ]
+                alternatives.extend(
+                    ("PARAMETER", *openers, *((symbol,) if symbol else ()), *closers) for symbol in symbols
+                )
+
+        for kinds, members in by_kinds.items():
+            add(self._openers("_".join(kinds), members, True), kinds)
+        known = "|".join(re.escape(name) for name, _ in properties)
+        self._other_name = self._terminal(
+            "OTHER_KEY", Pattern((f"(?!(?:{known})$)" if known else "") + OTHER_KEY), Role.NAME
+        )
+        if of.after_json_key is None:
+            add(self._other_openers(of.after_key), ("object", "array", "string", "number", "boolean", "null", "text"))
+        else:
+            add(self._other_openers(of.after_key), ("text",))
+            kinds = ("object", "array", "string", "number", "boolean", "null", "text")
+            add(self._other_openers(of.after_json_key), kinds)
+        builder.rule("start", ("parameters", "FUNCTION_CLOSE"))
+        builder.rule("parameters", (), ("parameters", "parameter"))
+        builder.rule("parameter", *dict.fromkeys(alternatives))
+        return builder.grammar("any parameters")
+
+    def _open_word(self, json_: OpenJson, kind: str) -> str:
+        if kind == "boolean":
+            return self._spelled("PARAMETER_BOOLEAN", ("true", "false", "True", "False"))
+        if kind == "null":
+            return self._spelled("PARAMETER_NULL", ("null", "None"))
+        return json_.value(kind)
+
+    def _other_openers(self, after: Sequence[str]) -> list[str]:
+        """The terminals of a name that is not declared, up to its value."""
+        merged = self._merged(after)
+        roles = [Role.MARKUP] * (len(merged) - 1) + [Role.PARAMETER_OPEN]
+        return [
+            self._other_name,
+            *(self._terminal("AFTER_KEY", d, role) for d, role in zip(merged, roles, strict=True)),
+        ]
 
     def _terminal(
         self, name: str, definition: Definition, role: Role = Role.MARKUP, predicate: Any = None

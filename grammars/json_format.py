@@ -11,6 +11,7 @@ from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import Definition, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import json_grammar
+from larksong.grammars.open_json import OpenJson
 from larksong.grammars.schema import ObjectType
 from larksong.grammars.shortest import shortest_json
 from larksong.grammars.tools import Tool
@@ -24,6 +25,9 @@ class JsonFormat(WireFormat):
         self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None
     ) -> Grammar:
         return json_grammar(parameters, tool.name)
+
+    def open_arguments(self, parameters: ObjectType | None, vocabulary: Vocabulary | None = None) -> Grammar:
+        return OpenJson().grammar("object")
 
     def shortest_arguments(self, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> str:
         return shortest_json(parameters)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -12,7 +13,7 @@ from typing import Any, ClassVar
 from lark import Lark
 from lark.lexer import Lexer
 
-from larksong.engine.attributes import Action, Close, CountItems, Items, More
+from larksong.engine.attributes import Action, Close, CountItems, Items, More, Tail
 from larksong.engine.grammar import Grammar, Rule
 from larksong.engine.terminals import (
     Choice,
@@ -27,7 +28,7 @@ from larksong.engine.terminals import (
 )
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.errors import DuplicateTool, InvalidToolName, NoTools
+from larksong.grammars.errors import DuplicateTool, GrammarsError, InvalidToolName, NoTools
 from larksong.grammars.schema import ObjectType, SchemaReader
 from larksong.grammars.tools import CallPolicy, Tool
 
@@ -36,6 +37,14 @@ _CACHED_REQUESTS = 256
 
 # The line breaks with which turns and answers begin, and that models write between their parts.
 BREAK = Pattern(r"\n{0,2}")
+
+
+# What names look like that no request declares. They hold no blanks and none of the characters that end one.
+OTHER_NAME = r"[^\s\x00-\x1f\x7f<>\"'{}\[\],:=]{1,128}"
+
+
+# Stands for a name, to see what a format writes around it.
+_PLACE = "\ue000"
 
 
 class WireFormat(ABC):
@@ -63,6 +72,8 @@ class WireFormat(ABC):
     """the text that begins the section of all calls, in formats that have one"""
     function_prefixes: ClassVar[tuple[str, ...]] = ("",)
     """the spellings of what stands between the marker and the name, each the end of the first"""
+    open_prefixes: ClassVar[tuple[str, ...]] = ()
+    """more spellings for text that nobody constrained"""
     separator: ClassVar[str] = ""
     reasoning: tuple[str, str] | None = ("<think>", "</think>")
     """the markers around reasoning"""
@@ -74,6 +85,10 @@ class WireFormat(ABC):
     @abstractmethod
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
         """The terminals of the template that are the format's own."""
+
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        """Those that are read more freely in text that nobody constrained."""
+        return {}
 
     @abstractmethod
     def function_text(self, name: str) -> str:
@@ -88,6 +103,10 @@ class WireFormat(ABC):
     @abstractmethod
     def shortest_arguments(self, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> str:
         """The shortest text of that grammar (see `larksong.grammars.shortest`)."""
+
+    @abstractmethod
+    def open_arguments(self, parameters: ObjectType | None, vocabulary: Vocabulary | None = None) -> Grammar:
+        """The grammar of arguments that nobody constrained; `parameters` of a declared tool, else None."""
 
     @abstractmethod
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -153,6 +172,28 @@ class WireFormat(ABC):
         head, found, tail = prompt.rpartition(opener)
         return bool(found) and closer not in tail and not tail.strip()
 
+    def open_grammar(
+        self,
+        tools: Sequence[Tool],
+        vocabulary: Vocabulary,
+        *,
+        in_reasoning: bool = False,
+        continued: bool = False,
+    ) -> Grammar:
+        """The grammar of text that nobody constrained: any name, any value; the same object for the same request.
+
+        `tools` tell what type a value has; a tool whose schema cannot be read is any tool. `continued`: the
+        text goes on in the middle of an answer, where line breaks are text.
+        """
+        texts = []
+        for tool in {tool.name: tool for tool in tools}.values():
+            try:
+                self._parameters(tool_text(tool))
+            except (GrammarsError, RecursionError):
+                continue
+            texts.append(tool_text(tool))
+        return self._grammar(tuple(texts), CallPolicy(), vocabulary, in_reasoning, 2 if continued else 1)
+
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019 - formats are singletons
     def _parameters(self, text: str) -> tuple[Tool, ObjectType]:
         tool = Tool(**json.loads(text))
@@ -165,38 +206,79 @@ class WireFormat(ABC):
         return self.arguments(*self._parameters(text), vocabulary)
 
     @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
+    def _open_arguments(self, text: str, vocabulary: Vocabulary) -> Grammar:
+        return self.open_arguments(self._parameters(text)[1] if text else None, vocabulary)
+
+    @lru_cache(maxsize=_CACHED_TOOLS)  # noqa: B019
     def _shortest(self, text: str, vocabulary: Vocabulary) -> str:
         return self.shortest_arguments(self._parameters(text)[1], vocabulary)
 
     @lru_cache(maxsize=_CACHED_REQUESTS)  # noqa: B019
     def _grammar(
-        self, texts: tuple[str, ...], policy: CallPolicy, vocabulary: Vocabulary, in_reasoning: bool
+        self,
+        texts: tuple[str, ...],
+        policy: CallPolicy,
+        vocabulary: Vocabulary,
+        in_reasoning: bool,
+        is_open: int = 0,
     ) -> Grammar:
         by_name = {self._parameters(text)[0].name: text for text in texts}
         terminals = {
-            **self._known_terminals(by_name, vocabulary),
+            **self._known_terminals(by_name, vocabulary, bool(is_open)),
             **self.markers(vocabulary),
+            **(self.open_markers(vocabulary) if is_open else {}),
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
         }
         rules = (
             *self.turn(policy, vocabulary, terminals, in_reasoning),
             *template_rules(self.template, self.root),
         )
+        if is_open:
+            rules = tuple(opened for rule in rules for opened in self._opened(rule, bool(by_name)))
+            if "BREAK" in terminals:
+                terminals["BREAK"] = Terminal("BREAK", Pattern(r"\n*"))
+                if is_open == 2:
+                    rules = (Rule("start", ("answer",)), *(rule for rule in rules if rule.origin not in ("start", "thought")))
+                    terminals["CONTENT"] = Terminal(
+                        "CONTENT", TextUntil(self.stops(terminals), open_end=True), Role.CONTENT
+                    )
         used = {name for rule in rules for name in rule.expansion}
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
         actions: dict[str, Action] = {"calls": CountItems(count)} if count.cap else {}
         kept = {name: terminal for name, terminal in terminals.items() if name in used}
         return Grammar(rules, kept, actions, title=f"{self.name}: {', '.join(by_name)}")
 
-    def _known_terminals(self, by_name: Mapping[str, str], vocabulary: Vocabulary) -> dict[str, Terminal]:
+    @staticmethod
+    def _opened(rule: Rule, has_tools: bool) -> list[Rule]:
+        """A rule of the template for text that nobody constrained: beside the declared names any other."""
+        if "FUNCTION" not in rule.expansion:
+            return [rule]
+        at = rule.expansion.index("FUNCTION")
+        other = (*rule.expansion[:at], "BEFORE_NAME", "OTHER_NAME", "NAME_END", *rule.expansion[at + 1 :])
+        return [*([rule] if has_tools else []), Rule(rule.origin, other)]
+
+    def _known_terminals(
+        self, by_name: Mapping[str, str], vocabulary: Vocabulary, is_open: bool
+    ) -> dict[str, Terminal]:
         marker = self.marker(self.call_marker, vocabulary)
-        prefixes = self.function_prefixes
+        prefixes = self.open_prefixes or self.function_prefixes if is_open else self.function_prefixes
         if not isinstance(marker, Special):
             # In letters, what follows the marker belongs to it: the marker alone may be the words of a text.
             marker = self.one_of([self.call_marker + prefix for prefix in prefixes])
             prefixes = ("",)
         functions = Choice(tuple((self.function_text(name), name) for name in by_name), prefixes)
+        before, after = self.function_text(_PLACE).split(_PLACE)
+        known = "|".join(re.escape(name) for name in by_name)
+        arguments = self._open_arguments if is_open else self._arguments
+        others = {
+            "BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of([each + before for each in prefixes])),
+            "OTHER_NAME": Terminal(
+                "OTHER_NAME", Pattern((f"(?!(?:{known})$)" if known else "") + OTHER_NAME), Role.NAME
+            ),
+            "NAME_END": Terminal("NAME_END", Literal(after) if after else Pattern(""), Role.NAME_END),
+        }
         return {
+            **(others if is_open else {}),
             "SECTION": Terminal("SECTION", self.marker(self.section_marker, vocabulary)),
             "CALL": Terminal("CALL", marker, predicate=More()),
             "SEPARATOR": Terminal("SEPARATOR", Literal(self.separator), predicate=More()),
@@ -204,7 +286,7 @@ class WireFormat(ABC):
             "ARGUMENTS": Terminal(
                 "ARGUMENTS",
                 Sub(
-                    choose=lambda name: self._arguments(by_name[str(name)], vocabulary),
+                    choose=lambda name: arguments(by_name.get(str(name), ""), vocabulary),
                     shortest=lambda name: self._shortest(by_name[str(name)], vocabulary),
                 ),
             ),
@@ -220,8 +302,11 @@ class WireFormat(ABC):
         """The rules of what stands around the calls; adds their terminals."""
         stops = self.stops(terminals)
         answers: list[tuple[str, ...]] = [(self.root, "END")]
+        if self.separator == "\n":
+            terminals["TAIL"] = Terminal("TAIL", Literal("\n"), predicate=Tail())
+            answers.append((self.root, "TAIL", "END"))
         if not policy.required:
-            answers.append(("CONTENT", self.root, "END"))
+            answers += [("CONTENT", *answer) for answer in answers]
             if not policy.min_calls:
                 answers += [("END",), ("CONTENT", "END")]
         terminals["BREAK"] = Terminal("BREAK", BREAK)
@@ -248,8 +333,9 @@ class WireFormat(ABC):
         rules = [Rule("start", start) for start in starts]
         if any("thought" in start for start in starts):
             closed = ("THINK_CLOSE", "BREAK", "answer")
-            called = (self.root, "END")
-            rules += [Rule("thought", each) for each in (closed, ("REASONING", *closed), called, ("REASONING", *called))]
+            called = [answer for answer in answers if answer[0] == self.root]
+            thoughts = [closed, *called]
+            rules += [Rule("thought", (*before, *each)) for each in thoughts for before in ((), ("REASONING",))]
         return [*rules, *(Rule("answer", answer) for answer in answers)]
 
     @property

@@ -91,6 +91,10 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
         rules.builder.rule(start, (rules.value(parameters, tool.name),))
         return rules.builder.grammar(tool.name)
 
+    def open_arguments(self, parameters: ObjectType | None, vocabulary: Vocabulary | None = None) -> Grammar:
+        everything = ObjectType((), frozenset(), AnyType())
+        return self.arguments(Tool("any"), everything, vocabulary)
+
     def shortest_arguments(self, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> str:
         return _shortest(parameters)
 

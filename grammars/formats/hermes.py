@@ -41,10 +41,14 @@ class Hermes(JsonFormat):
     aliases = ("qwen3_json",)
     call_marker = OPEN
     function_prefixes = ('\n{"name": "', '{"name": "')
+    open_prefixes = tuple(
+        f'{blank}{{{inner}"name":{gap}"' for blank in ("\n", "", " ") for inner in ("", " ", "\n  ") for gap in (" ", "")
+    )
     separator = "\n"
     template = """
 calls: call
   | calls SEPARATOR call
+  | calls call
 call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 
 %declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
@@ -55,6 +59,12 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
             carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
             closing("OBJECT_CLOSE", Pattern(r"\}\n?")),
             ("CALL_CLOSE", Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary))),
+        ])
+
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict([
+            carrying("ARGUMENTS_KEY", Pattern(r'\s{0,9},\s{0,9}"arguments"\s{0,9}:\s{0,9}')),
+            closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}\s{0,9}")),
         ])
 
     def function_text(self, name: str) -> str:

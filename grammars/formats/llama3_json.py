@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.terminals import Choice, Literal, Terminal
+from larksong.engine.terminals import Choice, Literal, Pattern, Terminal
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
@@ -48,7 +48,16 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
             closing("OBJECT_CLOSE", Literal("}")),
         ])
 
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict([
+            carrying("PARAMETERS_KEY", Pattern(r'\s{0,9},\s{0,9}"(?:parameters|arguments)"\s{0,9}:\s{0,9}')),
+            closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
+            ("SEPARATOR", Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}"))),
+        ])
+
     def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
+        if "OTHER_NAME" in terminals:
+            return super().stops(terminals)
         functions = terminals["FUNCTION"].definition
         assert isinstance(functions, Choice)
         texts = [text for text, _ in functions.words]

@@ -68,6 +68,7 @@ class Qwen3Coder(ElementFormat):
     template = """
 calls: call
   | calls SEPARATOR call
+  | calls call
 call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
 
 %declare CALL SEPARATOR FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE

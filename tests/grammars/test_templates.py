@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jinja2.sandbox
 import pytest
 
 from larksong.api.deltas import CallDelta, ContentDelta, ReasoningDelta
@@ -48,7 +49,7 @@ ONE_CALL_A_TURN = {"llama3_json", "harmony"}
 NO_CONTENT = {"mistral_v3", "mistral_v11", "llama3_json", "harmony", "gemma4"}
 NO_REASONING = {"mistral_v3", "mistral_v11", "mistral_v13", "llama3_json", "harmony", "Qwen3-Coder"}
 # What ends a turn in these templates; the backend's end-of-sequence token stands for it.
-ENDS = ("<|im_end|>", "<eos>", "<|eot_id|>", "[e~[", "<｜end▁of▁sentence｜>", "<turn|>", "<|tool_response>")
+ENDS = ("<|im_end|>", "<eos>", "<|end_of_text|>", "<|eot_id|>", "[e~[", "<｜end▁of▁sentence｜>", "<turn|>", "<|tool_response>")
 TURNS = [
     [("read", {"path": "src/häuser.py"})],
     [("write", {"path": "a b.txt", "content": "  x = 1\n\n\tif y:\n        return '</parameter>'\n"})],
@@ -57,18 +58,29 @@ TURNS = [
     [("ping", {})],
 ]
 TOOLS = [
-    Tool("read", "", {"properties": {
+    Tool("read", "", {"type": "object", "properties": {
         "path": {"type": "string"}, "offset": {"type": "integer"}, "limit": {"type": ["integer", "null"]},
     }, "required": ["path"]}),
-    Tool("write", "", {"properties": {"path": {"type": "string"}, "content": {"type": "string"}}, "required": ["path"]}),
-    Tool("edit", "", {"properties": {
+    Tool("write", "", {"type": "object", "properties": {
+        "path": {"type": "string"}, "content": {"type": "string"},
+    }, "required": ["path"]}),
+    Tool("edit", "", {"type": "object", "properties": {
         "path": {"type": "string"}, "all": {"type": "boolean"}, "scale": {"type": "number"},
         "edits": {"type": "array", "items": {
             "type": "object", "properties": {"old": {"type": "string"}, "new": {"type": "string"}}, "required": ["old"],
         }},
     }}),
-    Tool("ping", "", {}),
+    Tool("ping", "", {"type": "object", "properties": {}}),
 ]  # fmt: skip
+
+def environment() -> jinja2.Environment:
+    """The server's environment; Kimi's templates append to lists of their own."""
+    made = _environment()
+    made.__class__ = jinja2.sandbox.SandboxedEnvironment
+    return made
+
+
+ENGINES = {of: Engine(of) for of in (BY_LETTERS, BY_ID)}
 
 Calls = list[tuple[str, dict[str, Any]]]
 
@@ -82,7 +94,7 @@ def cases() -> Path:
 
 def rendered(name: str, calls: Calls, tools: list[Tool], content: str, reasoning: str) -> tuple[str, str]:
     """The prompt, and the assistant's turn as the template writes it."""
-    template = _environment().from_string((cases() / "templates" / f"{name}.jinja").read_text())
+    template = environment().from_string((cases() / "templates" / f"{name}.jinja").read_text())
     message: dict[str, Any] = {
         "role": "assistant",
         "content": content,
@@ -109,10 +121,10 @@ def rendered(name: str, calls: Calls, tools: list[Tool], content: str, reasoning
     if not whole.startswith(prompt):
         # The generation prompt opens (or skips) reasoning, the turn in the history does not, or the reverse.
         shared = os.path.commonprefix([whole, prompt])
-        for marker in ("<think>", "</think>", "\n", "<|channel>thought"):
+        for marker in ("<think>", "</think>", "\n", "<|channel>thought", "<|", "<"):
             shared = shared.removesuffix(marker)
         prompt = shared
-    turn = whole[len(prompt) :]
+    turn = whole[len(prompt) :].removeprefix("</think>")
     for end in ENDS:
         turn = turn.partition(end)[0]
     return prompt, turn
@@ -136,7 +148,7 @@ def told(events: list[ParseEvent]) -> tuple[str, str, Calls]:
 
 def read(wire: WireFormat, of: Vocabulary, tools: list[Tool], prompt: str, turn: str) -> tuple[str, str, Calls]:
     grammar = wire.grammar(tools, CallPolicy(), of, in_reasoning=wire.ends_in_reasoning(prompt))
-    matcher = Engine(of).matcher(grammar)
+    matcher = ENGINES[of].matcher(grammar)
     events: list[ParseEvent] = []
     for token in [*cut_with_markers(of, turn.encode()), min(of.eos_ids)]:
         events += matcher.advance(token)
@@ -147,7 +159,10 @@ def read(wire: WireFormat, of: Vocabulary, tools: list[Tool], prompt: str, turn:
 
 def check(template: str, calls: Calls, tools: list[Tool], content: str = "", reasoning: str = "") -> None:
     wire = wire_format(TEMPLATES[template])
-    prompt, turn = rendered(template, calls, tools, content, reasoning)
+    try:
+        prompt, turn = rendered(template, calls, tools, content, reasoning)
+    except RecursionError:  # Hermes 3's own template knows no lists of types
+        prompt, turn = rendered(template, calls, [], content, reasoning)
     for of in (BY_LETTERS, BY_ID):
         said, thought, found = read(wire, of, tools, prompt, turn)
         assert [(name, in_order(value)) for name, value in found] == [(name, in_order(value)) for name, value in calls]

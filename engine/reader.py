@@ -1,0 +1,185 @@
+"""The reader: one pass over text that nobody constrained, by an open grammar.
+
+It never raises and loses no text. Where the grammar refuses a byte, a call that has not told its name was none:
+its text is visible text. A call that has is closed as it stands, with a warning, and the rest is visible text.
+Then the grammar begins anew.
+"""
+
+from __future__ import annotations
+
+from larksong.engine.automaton import Automaton
+from larksong.engine.events import (
+    CallClose,
+    Content,
+    Events,
+    FunctionOpen,
+    Name,
+    ParameterClose,
+    ParameterOpen,
+    ParseEvent,
+    Reasoning,
+    coalesce,
+)
+from larksong.engine.readings import Readings, choose
+from larksong.engine.stack import Branch, Configuration
+from larksong.engine.terminals import Role
+
+# Terminals nest in the depth of Python's stack while a piece is read.
+_PIECE = 48
+
+
+class TextReader:
+    """Reads one turn.
+
+    `again`: the automaton of what may follow a turn that is whole; `on`: that of text in the middle of an
+    answer, where one was broken off.
+    """
+
+    def __init__(self, first: Automaton, again: Automaton, on: Automaton) -> None:
+        self._automaton, self._again, self._on = first, again, on
+        self._at: Configuration = first.start
+        self._open: Readings = {}
+        self._name = b""
+        self._function: str | None = None
+        self._parameter: str | None = None
+        self._raw = bytearray()
+        """what was read since the last event: text, if it turns out to begin nothing"""
+        self.warnings: list[str] = []
+
+    def feed(self, data: bytes) -> Events:
+        """Read `data`; valid UTF-8 as a whole, cut anywhere."""
+        found: list[ParseEvent] = []
+        for begin in range(0, len(data), _PIECE):
+            pending = [data[begin : begin + _PIECE]]
+            while pending:
+                self._read(pending.pop(), pending, found)
+        return coalesce(found)
+
+    def token(self, token: int) -> Events:
+        """Read a marker that the vocabulary holds as a token of its own."""
+        edge = self._automaton.edge(self._at, token)
+        if edge is None:
+            names = {id: text for text, id in self._automaton.vocabulary.special.items()}
+            return self.feed(names.get(token, "").encode())
+        found: list[ParseEvent] = []
+        self._take(edge.target, edge.events, edge.branches, found)
+        return coalesce(found)
+
+    def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
+        """Read a piece; what of it is to be read later goes on top of `pending`."""
+        edge = self._automaton.step(self._at, data)
+        structural = edge is not None and any(isinstance(event, FunctionOpen | CallClose) for event in edge.events)
+        if len(data) > 1 and (edge is None or structural):
+            half = len(data) // 2
+            pending += (data[half:], data[:half])
+        elif edge is None:
+            self._refused(data, pending, found)
+        else:
+            self._raw += data
+            self._take(edge.target, edge.events, edge.branches, found)
+
+    def _take(
+        self, target: Configuration, events: Events, branches: tuple[Branch, ...], found: list[ParseEvent]
+    ) -> None:
+        self._at = target
+        if branches:
+            self._open, events = choose(self._open, events, branches)
+        for event in events:
+            self._told(event, found)
+
+    def _told(self, event: ParseEvent, found: list[ParseEvent]) -> None:
+        match event:
+            case Name(data):
+                self._name += data
+                return
+            case FunctionOpen(name):
+                event = FunctionOpen(name or self._name.decode(errors="replace"))
+                self._function = event.name
+            case ParameterOpen(name):
+                event = ParameterOpen(name or self._name.decode(errors="replace"))
+                self._parameter = event.name
+            case ParameterClose():
+                self._parameter = None
+            case CallClose():
+                self._function = None
+        self._name = b""
+        if isinstance(event, Content | Reasoning):
+            # What was read after the event may still turn out to be text.
+            _, _, rest = self._raw.partition(event.data)
+            self._raw = bytearray(rest)
+        else:
+            self._raw.clear()
+        found.append(event)
+
+    def _refused(self, byte: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
+        whole = self._end(found)
+        at_start = self._at is self._on.start
+        text = bytes(self._raw) + byte
+        if self._function is not None:
+            self.warnings.append(f"the call of {self._function!r} was broken off: it is not as the format writes it")
+            self._close(found)
+            text = byte
+        elif whole:
+            text = byte
+        elif at_start or not text[:-1].strip():
+            # Not even text can begin so.
+            found.append(Content(text))
+            text = b""
+        else:
+            # What began nothing is text from its first character on; the rest may begin something.
+            first = 1
+            while first < len(text) and text[first] & 0xC0 == 0x80:
+                first += 1
+            found.append(Content(text[:first]))
+            text = text[first:]
+        self._automaton = self._again if whole else self._on
+        self._at, self._open, self._name = self._automaton.start, {}, b""
+        self._raw.clear()
+        if text:
+            pending.append(text)
+
+    def _close(self, found: list[ParseEvent]) -> None:
+        if self._parameter is not None:
+            found.append(ParameterClose())
+        found.append(CallClose())
+        self._function = self._parameter = None
+
+    def _held(self) -> ParseEvent | None:
+        """Visible text that was held back because it could have begun a marker."""
+        for thread in self._at.threads:
+            held = thread.bound.lexeme.held(thread.state)
+            if held and thread.bound.terminal.role is Role.CONTENT:
+                return Content(held)
+            if held and thread.bound.terminal.role is Role.REASONING:
+                return Reasoning(held)
+        return None
+
+    def finish(self, *, cut: bool = False) -> Events:
+        """The end of the text. `cut`: the generation was broken off, and nothing is invented to close a call."""
+        found: list[ParseEvent] = []
+        if self._end(found):
+            return coalesce(found)
+        if self._open:
+            kind = min(self._open)
+            _, events = choose(self._open, (), (Branch(kind, kind, ()),))
+            for event in events:
+                self._told(event, found)
+        held = self._held()
+        if held is not None:
+            found.append(held)
+        if self._function is not None:
+            self.warnings.append(f"the call of {self._function!r} is not complete")
+            if not cut:
+                self._close(found)
+        elif held is None and self._raw.strip():
+            found.append(Content(bytes(self._raw)))
+        return coalesce(found)
+
+    def _end(self, found: list[ParseEvent]) -> bool:
+        """End the turn if it is whole; tells what its end reveals."""
+        for token in self._automaton.vocabulary.eos_ids:
+            edge = self._automaton.edge(self._at, token)
+            if edge is not None:
+                self._take(edge.target, edge.events, edge.branches, found)
+                return True
+        return False
