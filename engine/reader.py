@@ -18,6 +18,7 @@ from larksong.engine.events import (
     ParameterOpen,
     ParseEvent,
     Reasoning,
+    Text,
     coalesce,
 )
 from larksong.engine.readings import Readings, choose
@@ -32,10 +33,13 @@ class TextReader:
     """Reads one turn.
 
     `again`: the automaton of what may follow a turn that is whole; `on`: that of text in the middle of an
-    answer, where one was broken off.
+    answer, where one was broken off. `spelled`: a marker that stands for a text inside raw strings.
     """
 
-    def __init__(self, first: Automaton, again: Automaton, on: Automaton) -> None:
+    def __init__(
+        self, first: Automaton, again: Automaton, on: Automaton, spelled: tuple[bytes, bytes] | None = None
+    ) -> None:
+        self._spelled = _Spelled(*spelled) if spelled is not None else None
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
         self._open: Readings = {}
@@ -101,8 +105,13 @@ class TextReader:
             case ParameterClose():
                 self._parameter = None
             case CallClose():
+                if self._parameter is not None:
+                    self._parameter = None
+                    found.append(ParameterClose())
                 self._function = None
         self._name = b""
+        if self._spelled is not None:
+            event = self._spelled.take(event, found)
         if isinstance(event, Content | Reasoning):
             # What was read after the event may still turn out to be text.
             _, _, rest = self._raw.partition(event.data)
@@ -159,11 +168,7 @@ class TextReader:
         found: list[ParseEvent] = []
         if self._end(found):
             return coalesce(found)
-        if self._open:
-            kind = min(self._open)
-            _, events = choose(self._open, (), (Branch(kind, kind, ()),))
-            for event in events:
-                self._told(event, found)
+        self._decide(found)
         held = self._held()
         if held is not None:
             found.append(held)
@@ -180,6 +185,35 @@ class TextReader:
         for token in self._automaton.vocabulary.eos_ids:
             edge = self._automaton.edge(self._at, token)
             if edge is not None:
+                self._decide(found)
                 self._take(edge.target, edge.events, edge.branches, found)
                 return True
         return False
+
+    def _decide(self, found: list[ParseEvent]) -> None:
+        """Of several readings of a value keep the typed one."""
+        if self._open:
+            kind = min(self._open)
+            self._open, events = choose(self._open, (), (Branch(kind, kind, ()),))
+            for event in events:
+                self._told(event, found)
+
+
+class _Spelled:
+    """Puts a text in the place of a marker inside raw strings, however they are cut."""
+
+    def __init__(self, marker: bytes, text: bytes) -> None:
+        self._marker, self._text = marker, text
+        self._held = b""
+
+    def take(self, event: ParseEvent, found: list[ParseEvent]) -> ParseEvent:
+        """`event` as it is to be told; what was held back before it goes to `found`."""
+        if not isinstance(event, Text):
+            if self._held:
+                found.append(Text(self._held))
+                self._held = b""
+            return event
+        data = (self._held + event.data).replace(self._marker, self._text)
+        held = next((n for n in range(len(self._marker) - 1, 0, -1) if data.endswith(self._marker[:n])), 0)
+        self._held = data[len(data) - held :]
+        return Text(data[: len(data) - held])

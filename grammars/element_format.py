@@ -265,12 +265,15 @@ class _Parameters:
         for name, type_ in properties:
             by_kinds.setdefault(_kinds(type_), []).append((name, Member(name, 0)))
         alternatives: list[tuple[str, ...]] = []
+        unclosed: list[tuple[str, ...]] = []
 
         def add(openers: Sequence[str], kinds: Sequence[str]) -> None:
             for kind in kinds:
                 symbols = [value.symbol for value in self._text(StringType())] if kind == "text" else [
                     self._open_word(json_, kind)
                 ]
+                if kind != "text" and isinstance(function_close, Literal | Choice):
+                    unclosed.extend(("PARAMETER", *openers, symbol) for symbol in symbols)
                 alternatives.extend(
                     ("PARAMETER", *openers, *((symbol,) if symbol else ()), *closers) for symbol in symbols
                 )
@@ -288,6 +291,12 @@ class _Parameters:
             kinds = ("object", "array", "string", "number", "boolean", "null", "text")
             add(self._other_openers(of.after_json_key), kinds)
         builder.rule("start", ("parameters", "FUNCTION_CLOSE"))
+        if unclosed:
+            # Models forget to close a last value; where it is JSON, its end is certain.
+            late = Pattern(r"\n?" + re.escape(of.function_close[0]))
+            closed = self._terminal("LATE_FUNCTION_CLOSE", late, Role.CALL_CLOSE)
+            builder.rule("start", ("parameters", "unclosed", closed))
+            builder.rule("unclosed", *dict.fromkeys(unclosed))
         builder.rule("parameters", (), ("parameters", "parameter"))
         builder.rule("parameter", *dict.fromkeys(alternatives))
         return builder.grammar("any parameters")

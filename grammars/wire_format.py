@@ -74,6 +74,8 @@ class WireFormat(ABC):
     """the spellings of what stands between the marker and the name, each the end of the first"""
     open_prefixes: ClassVar[tuple[str, ...]] = ()
     """more spellings for text that nobody constrained"""
+    spelled: ClassVar[tuple[str, str] | None] = None
+    """a marker that models write inside raw strings for want of a text, and that text"""
     separator: ClassVar[str] = ""
     reasoning: tuple[str, str] | None = ("<think>", "</think>")
     """the markers around reasoning"""
@@ -234,7 +236,8 @@ class WireFormat(ABC):
             *template_rules(self.template, self.root),
         )
         if is_open:
-            rules = tuple(opened for rule in rules for opened in self._opened(rule, bool(by_name)))
+            before = ("BEFORE_NAME",) if "BEFORE_NAME" in terminals else ()
+            rules = tuple(opened for rule in rules for opened in self._opened(rule, bool(by_name), before))
             if "BREAK" in terminals:
                 terminals["BREAK"] = Terminal("BREAK", Pattern(r"\n*"))
                 if is_open == 2:
@@ -249,13 +252,14 @@ class WireFormat(ABC):
         return Grammar(rules, kept, actions, title=f"{self.name}: {', '.join(by_name)}")
 
     @staticmethod
-    def _opened(rule: Rule, has_tools: bool) -> list[Rule]:
+    def _opened(rule: Rule, has_tools: bool, before: tuple[str, ...]) -> list[Rule]:
         """A rule of the template for text that nobody constrained: beside the declared names any other."""
         if "FUNCTION" not in rule.expansion:
             return [rule]
         at = rule.expansion.index("FUNCTION")
-        other = (*rule.expansion[:at], "BEFORE_NAME", "OTHER_NAME", "NAME_END", *rule.expansion[at + 1 :])
-        return [*([rule] if has_tools else []), Rule(rule.origin, other)]
+        head, tail = (*rule.expansion[:at], *before), rule.expansion[at + 1 :]
+        names = [("FUNCTION",)] if has_tools else []
+        return [Rule(rule.origin, (*head, *name, *tail)) for name in (*names, ("OTHER_NAME", "NAME_END"))]
 
     def _known_terminals(
         self, by_name: Mapping[str, str], vocabulary: Vocabulary, is_open: bool
@@ -266,12 +270,16 @@ class WireFormat(ABC):
             # In letters, what follows the marker belongs to it: the marker alone may be the words of a text.
             marker = self.one_of([self.call_marker + prefix for prefix in prefixes])
             prefixes = ("",)
+        befores: list[str] = []
+        if is_open:
+            # What stands before a name is read before it is known whether the name is declared.
+            befores, prefixes = [each for each in prefixes if each], ("",)
         functions = Choice(tuple((self.function_text(name), name) for name in by_name), prefixes)
-        before, after = self.function_text(_PLACE).split(_PLACE)
+        _, after = self.function_text(_PLACE).split(_PLACE)
         known = "|".join(re.escape(name) for name in by_name)
         arguments = self._open_arguments if is_open else self._arguments
         others = {
-            "BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of([each + before for each in prefixes])),
+            **({"BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of(befores))} if befores else {}),
             "OTHER_NAME": Terminal(
                 "OTHER_NAME", Pattern((f"(?!(?:{known})$)" if known else "") + OTHER_NAME), Role.NAME
             ),

@@ -63,6 +63,7 @@ class Gemma4(WireFormat):
     name = "gemma4"
     call_marker = OPEN
     function_prefixes = ("call:",)
+    spelled = (QUOTE, '"')
     reasoning = ("<|channel>", "<channel|>")
     reasoning_lead = Literal("thought\n")
     template = """
