@@ -7,12 +7,17 @@ Then the grammar begins anew.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import (
     CallClose,
     Content,
     Events,
     FunctionOpen,
+    Json,
     Name,
     ParameterClose,
     ParameterOpen,
@@ -21,12 +26,34 @@ from larksong.engine.events import (
     Text,
     coalesce,
 )
+from larksong.engine.lexeme import Lexeme
 from larksong.engine.readings import Readings, choose
 from larksong.engine.stack import Branch, Configuration
 from larksong.engine.terminals import Role
 
 # Terminals nest in the depth of Python's stack while a piece is read.
 _PIECE = 48
+
+
+_FEWEST_IN_RUNS = 32
+_RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
+    Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
+}  # fmt: skip
+
+
+class _Run(NamedTuple):
+    """Bytes on which a terminal stays as it is, and the event that tells them."""
+
+    bytes: re.Pattern[bytes]
+    event: Callable[[bytes], ParseEvent]
+
+
+def _run(lexeme: Lexeme, state: int, event: Callable[[bytes], ParseEvent]) -> _Run | None:
+    row = lexeme.row(state)
+    same = bytes(byte for byte in range(128) if row[byte] == state)
+    if len(same) < _FEWEST_IN_RUNS or lexeme.held(state) or lexeme.final(state):
+        return None
+    return _Run(re.compile(b"[" + re.escape(same) + b"]+"), event)
 
 
 class TextReader:
@@ -43,6 +70,8 @@ class TextReader:
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
         self._open: Readings = {}
+        self._runs: dict[tuple[Lexeme, int], _Run | None] = {}
+        self._bytes_are_tokens = first.vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
         self._name = b""
         self._function: str | None = None
         self._parameter: str | None = None
@@ -53,11 +82,42 @@ class TextReader:
     def feed(self, data: bytes) -> Events:
         """Read `data`; valid UTF-8 as a whole, cut anywhere."""
         found: list[ParseEvent] = []
-        for begin in range(0, len(data), _PIECE):
-            pending = [data[begin : begin + _PIECE]]
+        at = 0
+        while at < len(data):
+            run = self._run()
+            if run is not None and (match := run.bytes.match(data, at)) is not None:
+                at = match.end()
+                self._told(run.event(match.group()), found)
+                continue
+            if run is not None and self._bytes_are_tokens:
+                # Beside a run stand a few bytes that lead back to it, on ways that are known.
+                edge = self._automaton.edge(self._at, data[at])
+                if edge is not None and not edge.branches:
+                    self._raw.append(data[at])
+                    at += 1
+                    self._at = edge.target
+                    for event in edge.events:
+                        self._told(event, found)
+                    continue
+            size = _PIECE if run is None else 1
+            pending = [data[at : at + size]]
+            at += size
             while pending:
                 self._read(pending.pop(), pending, found)
         return coalesce(found)
+
+    def _run(self) -> _Run | None:
+        """The bytes that change nothing where the reader stands: most bytes of a long value."""
+        if len(self._at.threads) != 1:
+            return None
+        (thread,) = self._at.threads
+        event = _RUNS.get(thread.bound.terminal.role)
+        if event is None or not thread.bound.streams:
+            return None
+        key = (thread.bound.lexeme, thread.state)
+        if key not in self._runs:
+            self._runs[key] = _run(thread.bound.lexeme, thread.state, event)
+        return self._runs[key]
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""

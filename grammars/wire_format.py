@@ -238,13 +238,7 @@ class WireFormat(ABC):
         if is_open:
             before = ("BEFORE_NAME",) if "BEFORE_NAME" in terminals else ()
             rules = tuple(opened for rule in rules for opened in self._opened(rule, bool(by_name), before))
-            if "BREAK" in terminals:
-                terminals["BREAK"] = Terminal("BREAK", Pattern(r"\n*"))
-                if is_open == 2:
-                    rules = (Rule("start", ("answer",)), *(rule for rule in rules if rule.origin not in ("start", "thought")))
-                    terminals["CONTENT"] = Terminal(
-                        "CONTENT", TextUntil(self.stops(terminals), open_end=True), Role.CONTENT
-                    )
+            rules = self.opened_turn(rules, terminals, is_open == 2)
         used = {name for rule in rules for name in rule.expansion}
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
         actions: dict[str, Action] = {"calls": CountItems(count)} if count.cap else {}
@@ -350,6 +344,18 @@ class WireFormat(ABC):
     def opening(self) -> tuple[str, ...]:
         """The terminals with which calls begin, up to the first name."""
         return ("SECTION", "CALL") if self.section_marker else ("CALL",)
+
+    def opened_turn(
+        self, rules: tuple[Rule, ...], terminals: dict[str, Terminal], continued: bool
+    ) -> tuple[Rule, ...]:
+        """What stands around the calls where nobody constrained it; `continued` as in `open_grammar`."""
+        terminals["BREAK"] = Terminal("BREAK", Pattern(r"\n*"))
+        if not continued:
+            return rules
+        content = TextUntil(self.stops(terminals), open_end=True)
+        terminals["CONTENT"] = Terminal("CONTENT", content, Role.CONTENT)
+        kept = (rule for rule in rules if rule.origin not in ("start", "thought"))
+        return (Rule("start", ("answer",)), *kept)
 
     def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
         """Where text ends because calls begin: none where their first marker is a token, whose id ends it."""

@@ -111,6 +111,24 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
             starts = [("REASONING", *next_message), next_message]
         return [*(Rule("start", each) for each in starts), *(Rule("turn", each) for each in turns)]
 
+    def opened_turn(
+        self, rules: tuple[Rule, ...], terminals: dict[str, Terminal], continued: bool
+    ) -> tuple[Rule, ...]:
+        markers = [("CHANNEL", CHANNEL), ("START", START)]
+        stops = [Stop(text.encode(), (name,)) for name, text in markers if not isinstance(terminals[name].definition, Special)]
+        terminals["PLAIN"] = Terminal("PLAIN", TextUntil(tuple(stops), open_end=True), Role.CONTENT)
+        more = [("END",), ("PLAIN", "END"), ("PLAIN", "turn"), ("PLAIN", "START", "ASSISTANT", "turn")]
+        found = [*rules, *(Rule("start", each) for each in more)]
+        for rule in rules:
+            if rule.origin != "turn":
+                continue
+            if rule.expansion[0] == "CHANNEL":
+                found.append(Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion)))
+            if "FINAL" in rule.expansion:
+                found.append(Rule("turn", (*rule.expansion[:-1], "END_MESSAGE", "END")))
+                found.append(Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion[:-1], "END_MESSAGE", "END")))
+        return tuple(found)
+
     def check_names(self, tool: Tool, parameters: ObjectType) -> None:
         super().check_names(tool, parameters)
         self.refuse_name(tool, " <")
