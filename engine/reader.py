@@ -28,7 +28,7 @@ from larksong.engine.events import (
 )
 from larksong.engine.lexeme import Lexeme
 from larksong.engine.readings import Readings, choose
-from larksong.engine.stack import Branch, Configuration
+from larksong.engine.stack import Bound, Branch, Configuration, Edge
 from larksong.engine.terminals import Role
 
 # Terminals nest in the depth of Python's stack while a piece is read.
@@ -70,7 +70,7 @@ class TextReader:
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
         self._open: Readings = {}
-        self._runs: dict[tuple[Lexeme, int], _Run | None] = {}
+        self._runs: dict[tuple[Bound, int], _Run | None] = {}
         self._bytes_are_tokens = first.vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
         self._name = b""
         self._function: str | None = None
@@ -95,9 +95,7 @@ class TextReader:
                 if edge is not None and not edge.branches:
                     self._raw.append(data[at])
                     at += 1
-                    self._at = edge.target
-                    for event in edge.events:
-                        self._told(event, found)
+                    self._take(edge.target, edge.events, (), found)
                     continue
             size = _PIECE if run is None else 1
             pending = [data[at : at + size]]
@@ -114,7 +112,7 @@ class TextReader:
         event = _RUNS.get(thread.bound.terminal.role)
         if event is None or not thread.bound.streams:
             return None
-        key = (thread.bound.lexeme, thread.state)
+        key = (thread.bound, thread.state)
         if key not in self._runs:
             self._runs[key] = _run(thread.bound.lexeme, thread.state, event)
         return self._runs[key]
@@ -132,7 +130,7 @@ class TextReader:
     def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
         """Read a piece; what of it is to be read later goes on top of `pending`."""
         edge = self._automaton.step(self._at, data)
-        structural = edge is not None and any(isinstance(event, FunctionOpen | CallClose) for event in edge.events)
+        structural = edge is not None and self._changes(edge)
         if len(data) > 1 and (edge is None or structural):
             half = len(data) // 2
             pending += (data[half:], data[:half])
@@ -142,6 +140,16 @@ class TextReader:
             self._raw += data
             self._take(edge.target, edge.events, edge.branches, found)
 
+    @staticmethod
+    def _changes(edge: Edge) -> bool:
+        """Whether a step leads from one part of a turn to another: then its bytes are read one by one."""
+        for event in edge.events:
+            if isinstance(event, FunctionOpen | CallClose):
+                return True
+            if isinstance(event, Content | Reasoning) and not _is_answer(edge.target):
+                return True
+        return False
+
     def _take(
         self, target: Configuration, events: Events, branches: tuple[Branch, ...], found: list[ParseEvent]
     ) -> None:
@@ -150,6 +158,8 @@ class TextReader:
             self._open, events = choose(self._open, events, branches)
         for event in events:
             self._told(event, found)
+        if events and _is_answer(target):
+            self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
 
     def _told(self, event: ParseEvent, found: list[ParseEvent]) -> None:
         match event:
@@ -172,10 +182,9 @@ class TextReader:
         self._name = b""
         if self._spelled is not None:
             event = self._spelled.take(event, found)
-        if isinstance(event, Content | Reasoning):
-            # What was read after the event may still turn out to be text.
-            _, _, rest = self._raw.partition(event.data)
-            self._raw = bytearray(rest)
+        if isinstance(event, Content | Reasoning) and self._raw.startswith(event.data):
+            # The marker that ended the text may still turn out to be text.
+            del self._raw[: len(event.data)]
         else:
             self._raw.clear()
         found.append(event)
@@ -257,6 +266,12 @@ class TextReader:
             self._open, events = choose(self._open, (), (Branch(kind, kind, ()),))
             for event in events:
                 self._told(event, found)
+
+
+def _is_answer(at: Configuration) -> bool:
+    """Whether nothing but visible text or reasoning is being read."""
+    roles = [thread.bound.terminal.role for thread in at.threads]
+    return len(roles) == 1 and roles[0] in (Role.CONTENT, Role.REASONING)
 
 
 class _Spelled:
