@@ -117,7 +117,8 @@ def parse(
 ) -> None:
     """Read what a model wrote: JSON lines in, JSON lines out; with --format, stdin is the text of one turn.
 
-    A line: {"id", "format", "tools", "text" | "chunks" | "chunks_hex" | "token_ids" with "tokenizer", "build":
+    A line: {"id", "format", "tools", "text" | "chunks" | "chunks_hex" | "token_ids" with "tokenizer",
+    "build":
     "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
     """
     listed = json.load(tools) if tools is not None else []

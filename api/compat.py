@@ -1,11 +1,14 @@
 """Compat mode: the calls that tabbyAPI's end parse finds, from documented behaviour alone.
 
-tabbyAPI reads a turn's tool text once, at its end, without the tools' schemas. `end_parse` does so; `CompatStream`
-gives the same bytes in a stream. A call that is not closed may yet be dropped by the rules, so a call is delivered
+tabbyAPI reads a turn's tool text once, at its end, without the tools' schemas. `end_parse` does so;
+`CompatStream`
+gives the same bytes in a stream. A call that is not closed may yet be dropped by the rules, so a call
+is delivered
 when its closing marker has come: the first moment at which it is certain.
 
 What a stream cannot follow: where a later call makes the whole end parse fail (a key of GLM without a value,
-values nested too deeply), no call of the turn counts for it. Calls that were delivered before stay, none follow,
+values nested too deeply), no call of the turn counts for it. Calls that were delivered before stay,
+none follow,
 and a warning says so.
 """
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, NamedTuple
@@ -96,10 +100,8 @@ def _dsml_invokes(text: str) -> Iterator[Found]:
         for key, is_string, value in _DSML_PARAMETER.findall(invoke[2]):
             found[key] = value
             if is_string == "false":
-                try:
+                with suppress(ValueError):
                     found[key] = json.loads(value)
-                except ValueError:
-                    pass
         yield Found(name, _dumped(found))
 
 
@@ -139,10 +141,8 @@ def _harmony_calls(text: str) -> Iterator[Found]:
         recipient = _RECIPIENT.search(header)
         if marker and recipient is not None:
             written = body.strip()
-            try:
+            with suppress(ValueError):
                 written = _dumped(json.loads(written))
-            except ValueError:
-                pass
             yield Found(recipient[1].removeprefix("functions."), written)
 
 
@@ -150,7 +150,8 @@ def _harmony_calls(text: str) -> Iterator[Found]:
 class _Rules:
     """How a format's tool text is cut into pieces that are certain, and what they hold.
 
-    `closed`: such a piece, its content as the first group or the whole; `otherwise`: what the whole text holds
+    `closed`: such a piece, its content as the first group or the whole; `otherwise`: what the whole
+    text holds
     where there was no such piece.
     """
 
@@ -177,7 +178,8 @@ _MISTRAL_RULES = _Rules(
 )
 _FORMATS: dict[str, _Rules] = {
     "qwen3_coder": _Rules(
-        "<tool_call>", "</tool_call>", _THINK, _between("<tool_call>", "</tool_call>"), _qwen_functions, _qwen_functions
+        "<tool_call>", "</tool_call>", _THINK,
+        _between("<tool_call>", "</tool_call>"), _qwen_functions, _qwen_functions,
     ),
     "glm_4_5": _GLM,
     "glm_4_7": _GLM,
@@ -336,7 +338,12 @@ class CompatStream:
             at = match.end()
         rest = text[at:]
         keep = next(
-            (n for n in range(min(len(rest), max(map(len, self._tags))), 0, -1) if self._may_begin(rest[-n:])), 0
+            (
+                n
+                for n in range(min(len(rest), max(map(len, self._tags))), 0, -1)
+                if self._may_begin(rest[-n:])
+            ),
+            0,
         )
         self._text(rest[: len(rest) - keep], deltas)
         self._held = rest[len(rest) - keep :]
@@ -397,7 +404,9 @@ class CompatStream:
         self._tool.append(text)
         if self._all_tool is not None:
             self._all_tool.append(text)
-        closer = {"deepseek_v4": "</｜DSML｜invoke>"}.get(self._format, self._rules.closer or self._rules.opener)
+        closer = {"deepseek_v4": "</｜DSML｜invoke>"}.get(
+            self._format, self._rules.closer or self._rules.opener
+        )
         seen = self._tail + text
         self._tail = seen[-len(closer) :]
         if closer in seen:
@@ -425,7 +434,9 @@ class CompatStream:
                 deltas.append(ArgumentsDelta(self._calls, arguments))
                 self._calls += 1
         except Exception as error:  # as the rules: whatever it is, no call counts from here on
-            self.warnings.append(f"the end parse fails and would find no calls: {type(error).__name__}: {error}")
+            self.warnings.append(
+                f"the end parse fails and would find no calls: {type(error).__name__}: {error}"
+            )
 
     def finish(self, *, cut: bool = False) -> list[Delta]:
         """The last deltas. How the turn ended makes no difference to the rules."""

@@ -39,7 +39,8 @@ def _tokenizer_engine(path: str) -> Engine:
 class TurnParser:
     """Reads one turn of text by the open build of a format.
 
-    `in_reasoning`: the prompt ended inside reasoning. `warnings`: what is not as the tools say, after `finish`.
+    `in_reasoning`: the prompt ended inside reasoning. `warnings`: what is not as the tools say, after
+    `finish`.
     """
 
     def __init__(
@@ -181,14 +182,20 @@ def parse_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strict(
-    record: Mapping[str, Any], wire: WireFormat, tools: Sequence[Tool], in_reasoning: bool, emitter: DeltaEmitter
+    record: Mapping[str, Any],
+    wire: WireFormat,
+    tools: Sequence[Tool],
+    in_reasoning: bool,
+    emitter: DeltaEmitter,
 ) -> tuple[list[Delta], list[str]]:
     engine = _tokenizer_engine(record["tokenizer"]) if "token_ids" in record else byte_engine()
     grammar = wire.grammar(tools, CallPolicy(), engine.vocabulary, in_reasoning=in_reasoning)
     matcher: Matcher = engine.matcher(grammar)
     deltas: list[Delta] = []
     for piece in _pieces(record):
-        for token in (piece,) if isinstance(piece, int) else (piece if isinstance(piece, bytes) else piece.encode()):
+        for token in (
+            (piece,) if isinstance(piece, int) else (piece if isinstance(piece, bytes) else piece.encode())
+        ):
             deltas += emitter.feed(matcher.advance(token))
     complete = matcher.complete
     if complete:
@@ -219,7 +226,9 @@ def _text(piece: str | bytes | int) -> str:
 
 
 def collected(deltas: Iterable[Delta], *, cut: bool = False) -> dict[str, Any]:
-    """The whole answer that deltas make: content, reasoning, calls, the deltas themselves, the finish reason."""
+    """The whole answer that deltas make: content, reasoning, calls, the deltas themselves, the finish
+    reason.
+    """
     content: list[str] = []
     reasoning: list[str] = []
     calls: list[dict[str, Any]] = []
@@ -233,7 +242,12 @@ def collected(deltas: Iterable[Delta], *, cut: bool = False) -> dict[str, Any]:
                 reasoning.append(text)
                 shown.append({"reasoning_content": text})
             case CallDelta(index, id, name):
-                call = {"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": ""}}
+                call = {
+                    "index": index,
+                    "id": id,
+                    "type": "function",
+                    "function": {"name": name, "arguments": ""},
+                }
                 shown.append({"tool_calls": [call]})
                 calls.append({**call, "function": {"name": name, "arguments": ""}})
             case ArgumentsDelta(index, fragment):

@@ -209,9 +209,7 @@ class Automaton:
         refused: frozenset[int] = frozenset()
         if isinstance(definition, TextUntil) and definition.stops:
             refused = frozenset(
-                index
-                for index, stop in enumerate(definition.stops)
-                if self._shift_all(shifted, stop) is None
+                index for index, stop in enumerate(definition.stops) if self._shift_all(shifted, stop) is None
             )
             if len(refused) == len(definition.stops) and not definition.open_end:
                 return _NOTHING
@@ -389,7 +387,9 @@ class Automaton:
             stack, events = self._complete(thread, thread.state, events)
             if stack is not None:
                 yield stack, events
-        elif lexeme.accepts(thread.state) and (thread.state == lexeme.start or not lexeme.final(thread.state)):
+        elif lexeme.accepts(thread.state) and (
+            thread.state == lexeme.start or not lexeme.final(thread.state)
+        ):
             events += _piece(thread.bound, lexeme.held(thread.state))
             stack, events = self._complete(thread, thread.state, events)
             if stack is not None:

@@ -69,7 +69,9 @@ class Name:
     data: bytes
 
 
-ParseEvent = Name | FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallClose | Content | Reasoning
+ParseEvent = (
+    Name | FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallClose | Content | Reasoning
+)
 Events = tuple[ParseEvent, ...]
 
 

@@ -1,7 +1,9 @@
 """The reader: one pass over text that nobody constrained, by an open grammar.
 
-It never raises and loses no text. Where the grammar refuses a byte, a call that has not told its name was none:
-its text is visible text. A call that has is closed as it stands, with a warning, and the rest is visible text.
+It never raises and loses no text. Where the grammar refuses a byte, a call that has not told its name
+was none:
+its text is visible text. A call that has is closed as it stands, with a warning, and the rest is
+visible text.
 Then the grammar begins anew.
 """
 
@@ -44,7 +46,7 @@ _RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
 class _Run(NamedTuple):
     """Bytes on which a terminal stays as it is, and the event that tells them."""
 
-    bytes: re.Pattern[bytes]
+    pattern: re.Pattern[bytes]
     event: Callable[[bytes], ParseEvent]
 
 
@@ -85,7 +87,7 @@ class TextReader:
         at = 0
         while at < len(data):
             run = self._run()
-            if run is not None and (match := run.bytes.match(data, at)) is not None:
+            if run is not None and (match := run.pattern.match(data, at)) is not None:
                 at = match.end()
                 self._told(run.event(match.group()), found)
                 continue
@@ -194,7 +196,9 @@ class TextReader:
         at_start = self._at is self._on.start
         text = bytes(self._raw) + byte
         if self._function is not None:
-            self.warnings.append(f"the call of {self._function!r} was broken off: it is not as the format writes it")
+            self.warnings.append(
+                f"the call of {self._function!r} was broken off: it is not as the format writes it"
+            )
             self._close(found)
             text = byte
         elif whole:
@@ -233,7 +237,9 @@ class TextReader:
         return None
 
     def finish(self, *, cut: bool = False) -> Events:
-        """The end of the text. `cut`: the generation was broken off, and nothing is invented to close a call."""
+        """The end of the text. `cut`: the generation was broken off, and nothing is invented to close a
+        call.
+        """
         found: list[ParseEvent] = []
         if self._end(found):
             return coalesce(found)

@@ -62,7 +62,9 @@ class Bound:
         self.number, self.terminal, self.lexeme, self.label = number, terminal, lexeme, label
         # JSON under a label is reported when it is complete; everything else while it is read.
         renamed = bool(terminal.says) or (isinstance(label, Member) and bool(label.says))
-        self.streams = terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme)) and not renamed
+        self.streams = (
+            terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme)) and not renamed
+        )
         self.unique = lexeme.words.unique if lexeme.words is not None else []
 
 
@@ -140,7 +142,9 @@ class Thread:
 
 
 class Branch(NamedTuple):
-    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), or another name (2)."""
+    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), or another
+    name (2).
+    """
 
     was_text: int
     is_text: int

@@ -74,7 +74,8 @@ def _kinds(type_: Type) -> tuple[str, ...]:
 
 
 _KINDS: dict[type, str] = {
-    dict: "object", list: "array", str: "text", int: "number", float: "number", bool: "boolean", type(None): "null",
+    dict: "object", list: "array", str: "text", int: "number", float: "number", bool: "boolean",
+    type(None): "null",
 }  # fmt: skip
 
 
@@ -89,7 +90,7 @@ class ElementFormat(WireFormat):
     """Strings are raw text, everything else is JSON."""
 
     key_open: str
-    after_key: ClassVar[tuple[str, ...]]
+    after_key: tuple[str, ...]
     """what stands between a name and its value, marker by marker"""
     after_json_key: ClassVar[tuple[str, ...] | None] = None
     """the same before a value that is JSON, in formats that tell it so"""
@@ -119,9 +120,7 @@ class ElementFormat(WireFormat):
                 keyword="additionalProperties",
             )
 
-    def arguments(
-        self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None
-    ) -> Grammar:
+    def arguments(self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> Grammar:
         return _Parameters(self, vocabulary).grammar(tool, parameters)
 
     def open_arguments(self, parameters: ObjectType | None, vocabulary: Vocabulary | None = None) -> Grammar:
@@ -129,19 +128,19 @@ class ElementFormat(WireFormat):
 
     def shortest_arguments(self, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> str:
         written = (
-            self.key_open + name + self._shortest(type_)
+            self.key_open + name + self._shortest_value(type_)
             for name, type_ in parameters.properties
             if name in parameters.required
         )
         return "".join(written) + min(self.function_close, key=len)
 
-    def _shortest(self, type_: Type) -> str:
+    def _shortest_value(self, type_: Type) -> str:
         """The shortest text of a value, with what stands around it."""
         after, after_json = "".join(self.after_key), "".join(self.after_json_key or self.after_key)
         close = "".join(self.value_close)
         match type_:
             case UnionType(options):
-                return shorter(*map(self._shortest, options))
+                return shorter(*map(self._shortest_value, options))
             case StringType(0):
                 return after + close.removeprefix(self.before)  # the opener's end is the marker's start
             case StringType():
@@ -152,12 +151,16 @@ class ElementFormat(WireFormat):
                 return after_json + "None" + close
             case EnumType(values):
                 texts = [json.loads(value) for value in values]
-                return shorter(*(
-                    after + text + close if isinstance(text, str) else after_json + json_text(text) + close
-                    for text in texts
-                ))
+                return shorter(
+                    *(
+                        after + text + close
+                        if isinstance(text, str)
+                        else after_json + json_text(text) + close
+                        for text in texts
+                    )
+                )
             case AnyType():
-                return shorter(self._shortest(StringType()), after_json + "0" + close)
+                return shorter(self._shortest_value(StringType()), after_json + "0" + close)
         return after_json + shortest_json(type_) + close
 
     def render_parameters(self, arguments: Mapping[str, Any]) -> str:
@@ -269,9 +272,11 @@ class _Parameters:
 
         def add(openers: Sequence[str], kinds: Sequence[str]) -> None:
             for kind in kinds:
-                symbols = [value.symbol for value in self._text(StringType())] if kind == "text" else [
-                    self._open_word(json_, kind)
-                ]
+                symbols = (
+                    [value.symbol for value in self._text(StringType())]
+                    if kind == "text"
+                    else [self._open_word(json_, kind)]
+                )
                 if kind != "text" and isinstance(function_close, Literal | Choice):
                     unclosed.extend(("PARAMETER", *openers, symbol) for symbol in symbols)
                 alternatives.extend(
@@ -285,7 +290,10 @@ class _Parameters:
             "OTHER_KEY", Pattern((f"(?!(?:{known})$)" if known else "") + OTHER_KEY), Role.NAME
         )
         if of.after_json_key is None:
-            add(self._other_openers(of.after_key), ("object", "array", "string", "number", "boolean", "null", "text"))
+            add(
+                self._other_openers(of.after_key),
+                ("object", "array", "string", "number", "boolean", "null", "text"),
+            )
         else:
             add(self._other_openers(of.after_key), ("text",))
             kinds = ("object", "array", "string", "number", "boolean", "null", "text")
@@ -344,7 +352,10 @@ class _Parameters:
         roles = [Role.MARKUP] * (len(after) - 1) + [Role.PARAMETER_OPEN]
         return [
             self._terminal(f"{name}_name", words, predicate=Named()),
-            *(self._terminal(f"{name}_after", d, role, Carry()) for d, role in zip(after, roles, strict=True)),
+            *(
+                self._terminal(f"{name}_after", d, role, Carry())
+                for d, role in zip(after, roles, strict=True)
+            ),
         ]
 
     # -- values

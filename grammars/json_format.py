@@ -21,9 +21,7 @@ from larksong.grammars.wire_format import WireFormat
 class JsonFormat(WireFormat):
     """Strings are JSON, so the model's own text is the arguments text."""
 
-    def arguments(
-        self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None
-    ) -> Grammar:
+    def arguments(self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> Grammar:
         return json_grammar(parameters, tool.name)
 
     def open_arguments(self, parameters: ObjectType | None, vocabulary: Vocabulary | None = None) -> Grammar:

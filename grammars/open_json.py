@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Choice, JsonString, Literal, Pattern, Role, Terminal
+from larksong.engine.terminals import Choice, Definition, JsonString, Literal, Pattern, Role, Terminal
 from larksong.grammars.json_rules import RuleBuilder
 
 _BLANKS = r"[ \t\n\r]*"
@@ -34,6 +34,12 @@ class OpenJson:
 
     def value(self, kind: str) -> str:
         """The symbol of a kind of value; `any` for all of them."""
+        scalars: dict[str, Definition] = {
+            "string": JsonString(),
+            "number": Pattern(_NUMBER),
+            "boolean": Choice((("true", None), ("false", None))),
+            "null": Literal("null"),
+        }
         known = self._symbols.get(kind)
         if known is not None:
             return known
@@ -44,8 +50,13 @@ class OpenJson:
                 return self.builder.rule(symbol, *((self.value(each),) for each in kinds))
             case "object":
                 symbol = self._symbols[kind] = self.builder.names.rule("open_object")
-                members, member = self.builder.names.rule("open_members"), self.builder.names.rule("open_member")
-                self.builder.rule(symbol, ("OBJECT_OPEN", "OBJECT_END"), ("OBJECT_OPEN", members, "OBJECT_END"))
+                members, member = (
+                    self.builder.names.rule("open_members"),
+                    self.builder.names.rule("open_member"),
+                )
+                self.builder.rule(
+                    symbol, ("OBJECT_OPEN", "OBJECT_END"), ("OBJECT_OPEN", members, "OBJECT_END")
+                )
                 self.builder.rule(members, (member,), (members, "NEXT", member))
                 self.builder.rule(member, ("MEMBER_NAME", "MEMBER_COLON", self.value("any")))
                 return symbol
@@ -55,12 +66,6 @@ class OpenJson:
                 self.builder.rule(symbol, ("ARRAY_OPEN", "ARRAY_END"), ("ARRAY_OPEN", items, "ARRAY_END"))
                 self.builder.rule(items, (self.value("any"),), (items, "NEXT", self.value("any")))
                 return symbol
-        definition = {
-            "string": JsonString(),
-            "number": Pattern(_NUMBER),
-            "boolean": Choice((("true", None), ("false", None))),
-            "null": Literal("null"),
-        }[kind]
-        symbol = self.builder.terminal(Terminal(f"OPEN_{kind.upper()}", definition, Role.JSON))
+        symbol = self.builder.terminal(Terminal(f"OPEN_{kind.upper()}", scalars[kind], Role.JSON))
         self._symbols[kind] = symbol
         return symbol

@@ -51,13 +51,14 @@ class WireFormat(ABC):
     """A wire format. A subclass has the Lark template of the calls and writes a tool's arguments.
 
     The template begins with the rule `root`; one of its rules is `calls`, whose items are counted. Its
-    terminals `SECTION`, `CALL`, `FUNCTION` (the name, with what stands around it), `ARGUMENTS` (the tool's own
+    terminals `SECTION`, `CALL`, `FUNCTION` (the name, with what stands around it), `ARGUMENTS` (the
+    tool's own
     grammar) and `SEPARATOR` are known here; the subclass says what the others match in `markers`.
 
     Around the calls stand reasoning and visible text, the same way in every format that does not say
     otherwise in `turn`:
 
-        start:   BREAK answer | BREAK THINK_OPEN BREAK thought      in reasoning from the prompt on: BREAK thought
+        start:   BREAK answer | BREAK THINK_OPEN BREAK thought      (in reasoning: BREAK thought)
         thought: REASONING? THINK_CLOSE BREAK answer | REASONING? calls END
         answer:  CONTENT? calls END | CONTENT? END
     """
@@ -97,9 +98,7 @@ class WireFormat(ABC):
         """A function's name with what ends it; what stands before it is in `function_prefixes`."""
 
     @abstractmethod
-    def arguments(
-        self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None
-    ) -> Grammar:
+    def arguments(self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> Grammar:
         """The grammar of a tool's arguments; markers are letters where `vocabulary` has no token for them."""
 
     @abstractmethod
@@ -171,7 +170,7 @@ class WireFormat(ABC):
         if self.reasoning is None:
             return False
         opener, closer = self.reasoning
-        head, found, tail = prompt.rpartition(opener)
+        _, found, tail = prompt.rpartition(opener)
         return bool(found) and closer not in tail and not tail.strip()
 
     def open_grammar(
@@ -319,7 +318,9 @@ class WireFormat(ABC):
             terminals["THINK_OPEN"] = Terminal("THINK_OPEN", opener)
             terminals["THINK_LEAD"] = Terminal("THINK_LEAD", self.reasoning_lead)
             terminals["THINK_CLOSE"] = Terminal("THINK_CLOSE", closer)
-            ends = () if isinstance(closer, Special) else (Stop(self.reasoning[1].encode(), ("THINK_CLOSE",)),)
+            ends = (
+                () if isinstance(closer, Special) else (Stop(self.reasoning[1].encode(), ("THINK_CLOSE",)),)
+            )
             terminals["REASONING"] = Terminal(
                 "REASONING", TextUntil((*stops, *ends), open_end=True), Role.REASONING
             )
@@ -337,7 +338,9 @@ class WireFormat(ABC):
             closed = ("THINK_CLOSE", "BREAK", "answer")
             called = [answer for answer in answers if answer[0] == self.root]
             thoughts = [closed, *called]
-            rules += [Rule("thought", (*before, *each)) for each in thoughts for before in ((), ("REASONING",))]
+            rules += [
+                Rule("thought", (*before, *each)) for each in thoughts for before in ((), ("REASONING",))
+            ]
         return [*rules, *(Rule("answer", answer) for answer in answers)]
 
     @property

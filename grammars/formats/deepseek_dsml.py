@@ -7,7 +7,8 @@
     </｜DSML｜invoke>
     </｜DSML｜function_calls>
 
-V4 calls the section `tool_calls`; V4.1 writes a blank after `｜DSML｜` and `calls`, `invoke`, `parameter`. The
+V4 calls the section `tool_calls`; V4.1 writes a blank after `｜DSML｜` and `calls`, `invoke`,
+`parameter`. The
 flag is the schema's: text for strings, JSON for the rest, either for a union of both. A raw value ends where
 its close marker is followed by the next parameter's or the end of the call.
 """
@@ -32,8 +33,10 @@ You have access to a set of tools you can use to answer the user's question.
 You can invoke functions by writing a "{section}" block like the following as part of your reply to the user:
 {example}
 
-String and scalar parameters should be specified as is without any escaping or quotes, while lists and objects \
-should use JSON format. The "string" attribute should be set to "true" for string type parameters and "false" \
+String and scalar parameters should be specified as is without any escaping or quotes, while lists \
+and objects \
+should use JSON format. The "string" attribute should be set to "true" for string type parameters \
+and "false" \
 for other types (numbers, booleans, arrays, objects).
 
 Here are the functions available in JSONSchema format:

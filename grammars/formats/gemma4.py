@@ -3,7 +3,8 @@
 <|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
 
 Strings are raw text between `<|"|>` tokens, with no escaping; numbers, `true`, `false` and `null` are bare;
-objects and arrays nest. The arguments are reported as JSON. A tokenizer without `<|"|>` ends a string where the
+objects and arrays nest. The arguments are reported as JSON. A tokenizer without `<|"|>` ends a string
+where the
 marker is followed by `,`, `}` or `]`.
 """
 
@@ -13,7 +14,17 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.attributes import Close, CollectMembers, CountItems, Items, Key, Member, Members, More, Pick
+from larksong.engine.attributes import (
+    Close,
+    CollectMembers,
+    CountItems,
+    Items,
+    Key,
+    Member,
+    Members,
+    More,
+    Pick,
+)
 from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import (
     Choice,
@@ -84,9 +95,7 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
     def function_text(self, name: str) -> str:
         return name
 
-    def arguments(
-        self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None
-    ) -> Grammar:
+    def arguments(self, tool: Tool, parameters: ObjectType, vocabulary: Vocabulary | None = None) -> Grammar:
         rules = _Rules(tool.name, self.marker(QUOTE, vocabulary))
         start = rules.builder.names.rule("start")
         rules.builder.rule(start, (rules.value(parameters, tool.name),))
@@ -125,13 +134,16 @@ class _Rules:
         for name in ("QUOTE_OPEN", "QUOTE_CLOSE"):
             self._terminal(name, quote, says='"')
         for name, text, predicate in (
-            ("LBRACE", "{", None), ("RBRACE", "}", Close()), ("LBRACKET", "[", None), ("RBRACKET", "]", Close()),
+            ("LBRACE", "{", None), ("RBRACE", "}", Close()),
+            ("LBRACKET", "[", None), ("RBRACKET", "]", Close()),
         ):  # fmt: skip
             self._terminal(name, Literal(text), predicate=predicate)
         self._terminal("COMMA", Literal(","), predicate=More(), says=", ")
 
     def _terminal(self, name: str, definition: Definition, **options: Any) -> str:
-        return self.builder.terminal(Terminal(self.builder.names.terminal(name), definition, Role.JSON, **options))
+        return self.builder.terminal(
+            Terminal(self.builder.names.terminal(name), definition, Role.JSON, **options)
+        )
 
     def value(self, type_: Type, name: str) -> str:
         symbol = self._symbols.get(type_)
@@ -157,7 +169,9 @@ class _Rules:
             case StringType():
                 return self._string(type_, name)
             case NumberType(integer):
-                return self._terminal("INTEGER" if integer else "NUMBER", Pattern(INTEGER if integer else NUMBER))
+                return self._terminal(
+                    "INTEGER" if integer else "NUMBER", Pattern(INTEGER if integer else NUMBER)
+                )
             case BooleanType():
                 return self._terminal("BOOLEAN", Choice((("true", None), ("false", None))))
             case NullType():
@@ -177,7 +191,7 @@ class _Rules:
                 for following, closer in ((",", "COMMA"), ("}", "RBRACE"), ("]", "RBRACKET"))
             )
             text = TextUntil(stops, **bounds)
-        alternatives = []
+        alternatives: list[tuple[str, ...]] = []
         if type_.maximum != 0 or not self._by_token:
             name = self.builder.names.terminal(f"{name}_text")
             symbol = self.builder.terminal(Terminal(name, text, Role.TEXT))
@@ -216,12 +230,17 @@ class _Rules:
         others = type_.additional if not bits else None
         required = sum(bits[key] for key in type_.required)
         seen = Members(required, sum(bits.values()), open=others is not None, names=tuple(bits))
-        members, member = self.builder.names.rule(f"{name}_members"), self.builder.names.rule(f"{name}_member")
+        members, member = (
+            self.builder.names.rule(f"{name}_members"),
+            self.builder.names.rule(f"{name}_member"),
+        )
         by_symbol: dict[str, list[tuple[str, Member]]] = {}
         for key, value in type_.properties:
             self._check_key(key)
             symbol = self.value(value, f"{name}__{key}")
-            by_symbol.setdefault(symbol, []).append((key + ":", Member(key, bits[key], f"{json_text(key)}: ")))
+            by_symbol.setdefault(symbol, []).append(
+                (key + ":", Member(key, bits[key], f"{json_text(key)}: "))
+            )
         alternatives: list[tuple[str, ...]] = []
         for symbol, words in by_symbol.items():
             keys = self._terminal(f"{name}_{symbol}_key", Keys(tuple(words)), predicate=Key())
@@ -299,7 +318,11 @@ def _shortest(type_: Type) -> str:
         case ArrayType(items, minimum):
             return f"[{','.join([_shortest(items)] * minimum)}]"
         case ObjectType(properties, required):
-            return "{" + ",".join(f"{key}:{_shortest(value)}" for key, value in properties if key in required) + "}"
+            return (
+                "{"
+                + ",".join(f"{key}:{_shortest(value)}" for key, value in properties if key in required)
+                + "}"
+            )
         case UnionType(options):
             return shorter(*map(_shortest, options))
 

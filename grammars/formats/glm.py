@@ -43,12 +43,12 @@ For each function call, output the function name and arguments within the follow
 
 class Glm47(ElementFormat):
     name = "glm_4_7"
-    aliases = ("glm47", "glm_5")
+    aliases: tuple[str, ...] = ("glm47", "glm_5")
     line_break: ClassVar[str] = ""
     call_marker = OPEN
     key_open = "<arg_key>"
-    after_key = ("</arg_key>", "<arg_value>")
-    value_close = ("</arg_value>",)
+    after_key: tuple[str, ...] = ("</arg_key>", "<arg_value>")
+    value_close: tuple[str, ...] = ("</arg_value>",)
     function_close = (CLOSE,)
     unfit = "<"
     template = """

@@ -7,7 +7,8 @@ The recipient may also stand before the channel, as the family's own chat templa
 
 <|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>{"city": "Paris"}<|call|>
 
-All markers are tokens. The prompt ends with `<|start|>assistant`. The `analysis` channel is reasoning, `final`
+All markers are tokens. The prompt ends with `<|start|>assistant`. The `analysis` channel is reasoning,
+`final`
 and messages to nobody on `commentary` are visible text.
 """
 
@@ -33,7 +34,8 @@ END, CALL = "<|end|>", "<|call|>"
 SYSTEM = """\
 # Tools
 
-Calls to these tools must go to the commentary channel: 'functions'. A call is a message of its own, with the \
+Calls to these tools must go to the commentary channel: 'functions'. A call is a message of its \
+own, with the \
 arguments as JSON:
 {example}
 
@@ -64,19 +66,21 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            ("START", Terminal("START", self.marker(START, vocabulary), predicate=More())),
-            ("ASSISTANT", Terminal("ASSISTANT", Literal("assistant"))),
-            carrying("CHANNEL", self.marker(CHANNEL, vocabulary)),
-            ("TO", Terminal("TO", self.one_of(("commentary to=functions.", "analysis to=functions.")))),
-            carrying("COMMENTARY", Literal("commentary")),
-            carrying("JSON_WORD", Literal(" json")),
-            carrying("BLANK", Literal(" ")),
-            carrying("CONSTRAIN", self.marker(CONSTRAIN, vocabulary)),
-            carrying("JSON", Literal("json")),
-            carrying("MESSAGE", self.marker(MESSAGE, vocabulary)),
-            closing("CALL_CLOSE", self.marker(CALL, vocabulary)),
-        ])
+        return dict(
+            [
+                ("START", Terminal("START", self.marker(START, vocabulary), predicate=More())),
+                ("ASSISTANT", Terminal("ASSISTANT", Literal("assistant"))),
+                carrying("CHANNEL", self.marker(CHANNEL, vocabulary)),
+                ("TO", Terminal("TO", self.one_of(("commentary to=functions.", "analysis to=functions.")))),
+                carrying("COMMENTARY", Literal("commentary")),
+                carrying("JSON_WORD", Literal(" json")),
+                carrying("BLANK", Literal(" ")),
+                carrying("CONSTRAIN", self.marker(CONSTRAIN, vocabulary)),
+                carrying("JSON", Literal("json")),
+                carrying("MESSAGE", self.marker(MESSAGE, vocabulary)),
+                closing("CALL_CLOSE", self.marker(CALL, vocabulary)),
+            ]
+        )
 
     def turn(
         self,
@@ -115,7 +119,11 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
         self, rules: tuple[Rule, ...], terminals: dict[str, Terminal], continued: bool
     ) -> tuple[Rule, ...]:
         markers = [("CHANNEL", CHANNEL), ("START", START)]
-        stops = [Stop(text.encode(), (name,)) for name, text in markers if not isinstance(terminals[name].definition, Special)]
+        stops = [
+            Stop(text.encode(), (name,))
+            for name, text in markers
+            if not isinstance(terminals[name].definition, Special)
+        ]
         terminals["PLAIN"] = Terminal("PLAIN", TextUntil(tuple(stops), open_end=True), Role.CONTENT)
         more = [("END",), ("PLAIN", "END"), ("PLAIN", "turn"), ("PLAIN", "START", "ASSISTANT", "turn")]
         found = [*rules, *(Rule("start", each) for each in more)]
@@ -126,7 +134,9 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
                 found.append(Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion)))
             if "FINAL" in rule.expansion:
                 found.append(Rule("turn", (*rule.expansion[:-1], "END_MESSAGE", "END")))
-                found.append(Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion[:-1], "END_MESSAGE", "END")))
+                found.append(
+                    Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion[:-1], "END_MESSAGE", "END"))
+                )
         return tuple(found)
 
     def check_names(self, tool: Tool, parameters: ObjectType) -> None:

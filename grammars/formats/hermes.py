@@ -42,7 +42,10 @@ class Hermes(JsonFormat):
     call_marker = OPEN
     function_prefixes = ('\n{"name": "', '{"name": "')
     open_prefixes = tuple(
-        f'{blank}{{{inner}"name":{gap}"' for blank in ("\n", "", " ") for inner in ("", " ", "\n  ") for gap in (" ", "")
+        f'{blank}{{{inner}"name":{gap}"'
+        for blank in ("\n", "", " ")
+        for inner in ("", " ", "\n  ")
+        for gap in (" ", "")
     )
     separator = "\n"
     template = """
@@ -55,17 +58,21 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
-            closing("OBJECT_CLOSE", Pattern(r"\}\n?")),
-            ("CALL_CLOSE", Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary))),
-        ])
+        return dict(
+            [
+                carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
+                closing("OBJECT_CLOSE", Pattern(r"\}\n?")),
+                ("CALL_CLOSE", Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary))),
+            ]
+        )
 
     def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            carrying("ARGUMENTS_KEY", Pattern(r'\s{0,9},\s{0,9}"arguments"\s{0,9}:\s{0,9}')),
-            closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}\s{0,9}")),
-        ])
+        return dict(
+            [
+                carrying("ARGUMENTS_KEY", Pattern(r'\s{0,9},\s{0,9}"arguments"\s{0,9}:\s{0,9}')),
+                closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}\s{0,9}")),
+            ]
+        )
 
     def function_text(self, name: str) -> str:
         return json_text(name)[1:]

@@ -49,15 +49,19 @@ call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            carrying("NUMBER", Pattern("[0-9]{1,6}")),
-            carrying("ARGUMENT", self.marker(ARGUMENT, vocabulary)),
-            closing("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
-            (
-                "SECTION_CLOSE",
-                Terminal("SECTION_CLOSE", self.marker(SECTION_CLOSE, vocabulary), predicate=self.enough()),
-            ),
-        ])
+        return dict(
+            [
+                carrying("NUMBER", Pattern("[0-9]{1,6}")),
+                carrying("ARGUMENT", self.marker(ARGUMENT, vocabulary)),
+                closing("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
+                (
+                    "SECTION_CLOSE",
+                    Terminal(
+                        "SECTION_CLOSE", self.marker(SECTION_CLOSE, vocabulary), predicate=self.enough()
+                    ),
+                ),
+            ]
+        )
 
     def check_names(self, tool: Tool, parameters: ObjectType) -> None:
         super().check_names(tool, parameters)

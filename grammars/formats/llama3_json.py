@@ -43,17 +43,23 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            carrying("PARAMETERS_KEY", Literal(', "parameters": ')),
-            closing("OBJECT_CLOSE", Literal("}")),
-        ])
+        return dict(
+            [
+                carrying("PARAMETERS_KEY", Literal(', "parameters": ')),
+                closing("OBJECT_CLOSE", Literal("}")),
+            ]
+        )
 
     def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            carrying("PARAMETERS_KEY", Pattern(r'\s{0,9},\s{0,9}"(?:parameters|arguments)"\s{0,9}:\s{0,9}')),
-            closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
-            ("SEPARATOR", Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}"))),
-        ])
+        return dict(
+            [
+                carrying(
+                    "PARAMETERS_KEY", Pattern(r'\s{0,9},\s{0,9}"(?:parameters|arguments)"\s{0,9}:\s{0,9}')
+                ),
+                closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
+                ("SEPARATOR", Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}"))),
+            ]
+        )
 
     def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
         if "OTHER_NAME" in terminals:

@@ -67,12 +67,14 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            ("LIST_OPEN", Terminal("LIST_OPEN", self.one_of(("[", " [")))),
-            ("LIST_CLOSE", Terminal("LIST_CLOSE", Literal("]"), predicate=self.enough())),
-            carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
-            closing("OBJECT_CLOSE", Pattern(r'(?:, "id": "[a-zA-Z0-9]{9}")?\}')),
-        ])
+        return dict(
+            [
+                ("LIST_OPEN", Terminal("LIST_OPEN", self.one_of(("[", " [")))),
+                ("LIST_CLOSE", Terminal("LIST_CLOSE", Literal("]"), predicate=self.enough())),
+                carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
+                closing("OBJECT_CLOSE", Pattern(r'(?:, "id": "[a-zA-Z0-9]{9}")?\}')),
+            ]
+        )
 
     @property
     def opening(self) -> tuple[str, ...]:
@@ -132,12 +134,14 @@ call: CALL FUNCTION CALL_ID ID ARGS ARGUMENTS CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([
-            carrying("CALL_ID", self.marker(ID, vocabulary)),
-            carrying("ID", Pattern("[a-zA-Z0-9]{9}")),
-            carrying("ARGS", self.marker(ARGUMENTS, vocabulary)),
-            closing("CALL_CLOSE", NOTHING),
-        ])
+        return dict(
+            [
+                carrying("CALL_ID", self.marker(ID, vocabulary)),
+                carrying("ID", Pattern("[a-zA-Z0-9]{9}")),
+                carrying("ARGS", self.marker(ARGUMENTS, vocabulary)),
+                closing("CALL_CLOSE", NOTHING),
+            ]
+        )
 
     def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         return "".join(

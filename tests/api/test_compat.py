@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (turns are easier to read in one piece)
 """Compat mode: the stream gives the bytes of the end parse, for every text and every cut."""
 
 import json
@@ -14,10 +15,61 @@ from larksong.grammars import wire_format
 FORMATS = pytest.mark.parametrize("name", compat_formats())
 TEXTS = int(os.environ.get("LARKSONG_COMPAT_TEXTS", "5000"))
 VALUES = (
-    *("1.10", "1e5", "-0", "-0.0", "1E3", "0.1e-7", "1e16", "12345678901234567890", "007", "+1", "1.", ".5", "1_000"),
-    *("True", "'hi'", "[1,2", '{"a":1,}', "1 2", '"x" y', "true", "false", "null", '"hi"', '{"a":1,"a":2}', "[ ]", "{ }"),
-    *('"a\nb"', "NaN", "Infinity", "-Infinity", "1e400", '{"k":NaN}', "", " ", "\n", " x ", "\u00a0y\u3000", "\ufeff1"),
-    *("  indented\n    more\n", "</parameter>", "</function>", "</tool_call>", "<arg_key>", "}<tool_call|>", "é😀", '"', "\\"),
+    *(
+        "1.10",
+        "1e5",
+        "-0",
+        "-0.0",
+        "1E3",
+        "0.1e-7",
+        "1e16",
+        "12345678901234567890",
+        "007",
+        "+1",
+        "1.",
+        ".5",
+        "1_000",
+    ),
+    *(
+        "True",
+        "'hi'",
+        "[1,2",
+        '{"a":1,}',
+        "1 2",
+        '"x" y',
+        "true",
+        "false",
+        "null",
+        '"hi"',
+        '{"a":1,"a":2}',
+        "[ ]",
+        "{ }",
+    ),
+    *(
+        '"a\nb"',
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "1e400",
+        '{"k":NaN}',
+        "",
+        " ",
+        "\n",
+        " x ",
+        "\u00a0y\u3000",
+        "\ufeff1",
+    ),
+    *(
+        "  indented\n    more\n",
+        "</parameter>",
+        "</function>",
+        "</tool_call>",
+        "<arg_key>",
+        "}<tool_call|>",
+        "é😀",
+        '"',
+        "\\",
+    ),
     *('"\\ud83d\\ude00"', "<think>x</think>", "a<b", "2024-01-02", "9" * 4301),
 )
 PIECES = {
@@ -52,8 +104,15 @@ def text(name: str, rng: Random) -> str:
     """A turn: well formed, or anything that pieces of the format and values make; often cut off."""
     if rng.random() < 0.3:
         wire = wire_format(name)
-        calls = [("f", {"a": rng.choice(VALUES), "b": rng.choice((1, True, None, "x"))}) for _ in range(rng.randint(1, 3))]
-        made = rng.choice(("", "Hi ", "<think>x</think>\n\n")) + wire.render_calls(calls) + rng.choice(("", "\n", " Bye"))
+        calls = [
+            ("f", {"a": rng.choice(VALUES), "b": rng.choice((1, True, None, "x"))})
+            for _ in range(rng.randint(1, 3))
+        ]
+        made = (
+            rng.choice(("", "Hi ", "<think>x</think>\n\n"))
+            + wire.render_calls(calls)
+            + rng.choice(("", "\n", " Bye"))
+        )
     else:
         made = ""
         for _ in range(rng.randint(1, 14)):
@@ -61,7 +120,9 @@ def text(name: str, rng: Random) -> str:
     return made[: rng.randrange(len(made) + 1)] if rng.random() < 0.2 else made
 
 
-def streamed(name: str, text: str, rng: Random, in_reasoning: bool) -> tuple[str, str, list[Found], list[str]]:
+def streamed(
+    name: str, text: str, rng: Random, in_reasoning: bool
+) -> tuple[str, str, list[Found], list[str]]:
     stream = CompatStream(name, in_reasoning=in_reasoning)
     deltas = []
     at = 0
@@ -126,7 +187,9 @@ QUIRKS: list[tuple[str, str, list[Any]]] = [
 @pytest.mark.parametrize(("name", "written", "calls"), QUIRKS)
 def test_the_quirks_are_kept(name: str, written: str, calls: list[Any]) -> None:
     found = parse_record({"format": name, "mode": "compat", "text": written})
-    assert [(call["function"]["name"], call["function"]["arguments"]) for call in found["tool_calls"]] == calls
+    assert [
+        (call["function"]["name"], call["function"]["arguments"]) for call in found["tool_calls"]
+    ] == calls
 
 
 def test_too_deep_values_lose_all_calls() -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (turns are easier to read in one piece)
 """Text that nobody constrained is read whole, the same for every cut, and never raises."""
 
 import json
@@ -45,10 +46,17 @@ def answer(record: dict[str, Any]) -> dict[str, Any]:
 
 def cuts(data: bytes, marks: int = 50) -> list[list[bytes]]:
     """Whole, in steps of 1, 2, 3, 5, 8 and 13 bytes, and at random."""
-    found = [[data], *([data[i : i + step] for i in range(0, len(data), step)] for step in (1, 2, 3, 5, 8, 13))]
+    found = [
+        [data],
+        *([data[i : i + step] for i in range(0, len(data), step)] for step in (1, 2, 3, 5, 8, 13)),
+    ]
     rng = Random(len(data))
     for _ in range(marks):
-        points = sorted(rng.sample(range(1, len(data)), min(len(data) - 1, rng.randint(1, 9)))) if len(data) > 1 else []
+        points = (
+            sorted(rng.sample(range(1, len(data)), min(len(data) - 1, rng.randint(1, 9))))
+            if len(data) > 1
+            else []
+        )
         found.append([data[i:j] for i, j in zip([0, *points], [*points, len(data)], strict=True)])
     return found
 
@@ -92,7 +100,7 @@ def test_no_text_raises_and_how_it_is_cut_does_not_matter(name: str, text: str) 
 
 
 @FORMATS
-@given(st.text(st.sampled_from("ab <>|{}[]\"\n=/:日"), max_size=40))
+@given(st.text(st.sampled_from('ab <>|{}[]"\n=/:日'), max_size=40))
 @examples(60)
 def test_text_without_markers_is_content(name: str, text: str) -> None:
     assert parse_record({"format": name, "text": text})["content"] == text.lstrip("\n") or name == "harmony"
@@ -169,7 +177,12 @@ def test_the_strict_build_reads_what_it_allows_and_warns_of_the_rest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tail", "reasoning", "content"), [("<think>\n", "Hm.", "Yes"), ("<think></think>", "", "Hm.</think>\n\nYes"), ("", "", "Hm.</think>\n\nYes")]
+    ("tail", "reasoning", "content"),
+    [
+        ("<think>\n", "Hm.", "Yes"),
+        ("<think></think>", "", "Hm.</think>\n\nYes"),
+        ("", "", "Hm.</think>\n\nYes"),
+    ],
 )
 def test_the_prompts_tail_says_whether_reasoning_has_begun(tail: str, reasoning: str, content: str) -> None:
     found = answer({"format": "hermes", "text": "Hm.</think>\n\nYes", "prompt_tail": tail})
@@ -200,7 +213,9 @@ def known(name: str) -> bool:
     return True
 
 
-@pytest.mark.skipif(not os.environ.get("LARKSONG_CASES"), reason="LARKSONG_CASES names no folder of recorded cases")
+@pytest.mark.skipif(
+    not os.environ.get("LARKSONG_CASES"), reason="LARKSONG_CASES names no folder of recorded cases"
+)
 @pytest.mark.parametrize("report", reports(), ids=lambda report: report["id"])
 def test_reported_turns_are_read_as_they_were_meant_for_every_cut(report: dict[str, Any]) -> None:
     output, expected = report["model_output"], report["expected"]

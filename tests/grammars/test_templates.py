@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (turns are easier to read in one piece)
 """Turns that the models' own chat templates write are turns of the strict grammars, with the same calls."""
 
 import json
@@ -49,7 +50,16 @@ ONE_CALL_A_TURN = {"llama3_json", "harmony"}
 NO_CONTENT = {"mistral_v3", "mistral_v11", "llama3_json", "harmony", "gemma4"}
 NO_REASONING = {"mistral_v3", "mistral_v11", "mistral_v13", "llama3_json", "harmony", "Qwen3-Coder"}
 # What ends a turn in these templates; the backend's end-of-sequence token stands for it.
-ENDS = ("<|im_end|>", "<eos>", "<|end_of_text|>", "<|eot_id|>", "[e~[", "<｜end▁of▁sentence｜>", "<turn|>", "<|tool_response>")
+ENDS = (
+    "<|im_end|>",
+    "<eos>",
+    "<|end_of_text|>",
+    "<|eot_id|>",
+    "[e~[",
+    "<｜end▁of▁sentence｜>",
+    "<turn|>",
+    "<|tool_response>",
+)
 TURNS = [
     [("read", {"path": "src/häuser.py"})],
     [("write", {"path": "a b.txt", "content": "  x = 1\n\n\tif y:\n        return '</parameter>'\n"})],
@@ -72,6 +82,7 @@ TOOLS = [
     }}),
     Tool("ping", "", {"type": "object", "properties": {}}),
 ]  # fmt: skip
+
 
 def environment() -> jinja2.Environment:
     """The server's environment; Kimi's templates append to lists of their own."""
@@ -146,7 +157,9 @@ def told(events: list[ParseEvent]) -> tuple[str, str, Calls]:
     return content, reasoning, [(name, json.loads(arguments)) for name, arguments in calls]
 
 
-def read(wire: WireFormat, of: Vocabulary, tools: list[Tool], prompt: str, turn: str) -> tuple[str, str, Calls]:
+def read(
+    wire: WireFormat, of: Vocabulary, tools: list[Tool], prompt: str, turn: str
+) -> tuple[str, str, Calls]:
     grammar = wire.grammar(tools, CallPolicy(), of, in_reasoning=wire.ends_in_reasoning(prompt))
     matcher = ENGINES[of].matcher(grammar)
     events: list[ParseEvent] = []
@@ -165,7 +178,9 @@ def check(template: str, calls: Calls, tools: list[Tool], content: str = "", rea
         prompt, turn = rendered(template, calls, [], content, reasoning)
     for of in (BY_LETTERS, BY_ID):
         said, thought, found = read(wire, of, tools, prompt, turn)
-        assert [(name, in_order(value)) for name, value in found] == [(name, in_order(value)) for name, value in calls]
+        assert [(name, in_order(value)) for name, value in found] == [
+            (name, in_order(value)) for name, value in calls
+        ]
         assert said.strip() == content
         assert thought.strip() == reasoning
 

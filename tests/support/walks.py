@@ -26,7 +26,11 @@ MARKUP = (
         f"{piece}{end}".encode()
         for end in ("function_calls>", "tool_calls>", " calls>")
         for piece in (
-            *("</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜", "</｜DSML｜invoke>\n</｜DSML｜", "</｜DSML｜"),
+            *(
+                "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜",
+                "</｜DSML｜invoke>\n</｜DSML｜",
+                "</｜DSML｜",
+            ),
             *("</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜", "</｜DSML｜ invoke>\n</｜DSML｜"),
         )
     ),
