@@ -27,6 +27,8 @@ class Role(Enum):
     """What a terminal means to a reader."""
 
     MARKUP = "markup"
+    NAME = "name of a function or parameter that is not declared"
+    NAME_END = "end of a function's name that is not declared"
     FUNCTION_OPEN = "function open"
     PARAMETER_OPEN = "parameter open"
     TEXT = "raw string value"
@@ -307,3 +309,5 @@ class Terminal:
     definition: Definition
     role: Role = Role.MARKUP
     predicate: Predicate | None = None
+    says: str = ""
+    """the JSON text to report in the place of what it matches"""
