@@ -1,0 +1,1 @@
+"""The server: OpenAI shapes over HTTP, the command line, the demo."""

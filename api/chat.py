@@ -14,7 +14,7 @@ from larksong.api.generation import Model
 from larksong.api.prompt import TemplateRefusal
 from larksong.api.schemas import ChatCompletion, ChatRequest, StreamOptions
 from larksong.api.sse import event_data
-from larksong.engine.backends.errors import PromptError
+from larksong.engine.backends.errors import BudgetTooSmall, PromptError
 from larksong.grammars.errors import GrammarsError
 
 router = APIRouter()
@@ -29,7 +29,7 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
         raise UnknownModel(body.model, models)
     try:
         turn = await model.prepare(turn_request(body, model.wire_format))
-    except (GrammarsError, PromptError, TemplateRefusal, RecursionError) as error:
+    except (GrammarsError, PromptError, TemplateRefusal, BudgetTooSmall, RecursionError) as error:
         raise refusal(error, body) from error
     if body.stream:
         stream = chunks(turn, model, body.stream_options or StreamOptions())

@@ -7,7 +7,7 @@ from larksong.api.generation import TurnRequest
 from larksong.api.prompt import ChatMessage, TemplateRefusal
 from larksong.api.schemas import ChatRequest, Message, NamedToolChoice, ToolSpec
 from larksong.engine.backends.base import Sampling
-from larksong.engine.backends.errors import PromptError, PromptTooLong
+from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong
 from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
 from larksong.grammars.errors import (
     DuplicateTool,
@@ -36,6 +36,7 @@ def turn_request(request: ChatRequest, default: WireFormat) -> TurnRequest:
             seed=request.seed,
         ),
         max_tokens=request.max_completion_tokens or request.max_tokens,
+        finish_within_budget=request.finish_within_budget,
     )
 
 
@@ -105,7 +106,8 @@ def _template_message(message: Message) -> ChatMessage:
 
 
 def refusal(
-    error: GrammarsError | PromptError | TemplateRefusal | RecursionError, request: ChatRequest
+    error: GrammarsError | PromptError | TemplateRefusal | BudgetTooSmall | RecursionError,
+    request: ChatRequest,
 ) -> ApiError:
     """Why the request cannot be served, with the field that stands in the way.
 
@@ -118,6 +120,8 @@ def refusal(
         return ApiError(str(error), param="messages", code="context_length_exceeded")
     if isinstance(error, PromptError | TemplateRefusal):
         return ApiError(str(error), param="messages")
+    if isinstance(error, BudgetTooSmall):
+        return _too_small(error, request)
     param, code = _GRAMMAR_FIELDS[type(error)]
     if error.tool is not None:
         names = [tool.function.name for tool in request.tools or ()]
@@ -127,6 +131,14 @@ def refusal(
     if error.pointer:
         param += f"#{error.pointer}"
     return ApiError(str(error), param=param, code=code)
+
+
+def _too_small(error: BudgetTooSmall, request: ChatRequest) -> ApiError:
+    limit = request.max_completion_tokens or request.max_tokens
+    if limit is None or limit > error.tokens:  # it is the context that ends first
+        return ApiError(str(error), param="messages", code="context_length_exceeded")
+    field = "max_tokens" if request.max_completion_tokens is None else "max_completion_tokens"
+    return ApiError(str(error), param=field)
 
 
 _GRAMMAR_FIELDS: dict[type[GrammarsError], tuple[str, str]] = {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.generation import Model, Turn, TurnEnd, TurnStep
 from larksong.api.schemas import (
     AssistantMessage,
+    BudgetInfo,
     ChatCompletion,
+    Choice,
     ChoiceDelta,
     Chunk,
     FinishReason,
@@ -45,7 +47,10 @@ async def chunks(turn: Turn, model: Model, options: StreamOptions) -> AsyncGener
                     made["larksong"] = _step_info(item, model)
                 yield made
             if isinstance(item, TurnEnd):
-                yield chunk({}, item.reason)
+                last = chunk({}, item.reason)
+                if item.finished_calls is not None:
+                    last["choices"][0]["larksong"] = _budget_info(item.finished_calls)
+                yield last
                 if options.include_usage:
                     usage = _usage(turn.prompt_tokens, item.completion_tokens)
                     yield {**chunk({}), "choices": [], "usage": usage}
@@ -60,12 +65,15 @@ async def completion(turn: Turn, model: Model) -> ChatCompletion:
                 answer.add(delta)
             if isinstance(item, TurnEnd):
                 end = item
+    choice: Choice = {"index": 0, "message": answer.message(), "finish_reason": end.reason}
+    if end.finished_calls is not None:
+        choice["larksong"] = _budget_info(end.finished_calls)
     return {
         "id": _new_id(),
         "object": "chat.completion",
         "created": int(time.time()),
         "model": model.name,
-        "choices": [{"index": 0, "message": answer.message(), "finish_reason": end.reason}],
+        "choices": [choice],
         "usage": _usage(turn.prompt_tokens, end.completion_tokens),
     }
 
@@ -137,6 +145,10 @@ def _step_info(item: TurnStep, model: Model) -> StepInfo:
         "allowed": item.step.allowed,
         "ms": round(item.step.elapsed * 1000, 3),
     }
+
+
+def _budget_info(finished_calls: Sequence[int]) -> BudgetInfo:
+    return {"finished_within_budget": list(finished_calls)}
 
 
 def _new_id() -> str:

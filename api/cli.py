@@ -1,4 +1,4 @@
-"""The command line: `larksong serve | demo | grammar | parse | model fetch`."""
+"""The command line: `larksong serve | demo | grammar | parse | bench | model fetch`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import uvicorn
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 
+from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.errors import field_path
 from larksong.api.generation import Model
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 model_app = typer.Typer(help="The small model that `serve` and `demo` use by default.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
+app.command()(bench)
 
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
@@ -59,11 +61,18 @@ def serve(
     model: _ModelOption = None,
     served_name: Annotated[str | None, _option("served_name")] = None,
     format: _FormatOption = None,
+    finish_within_budget: Annotated[bool | None, _option("finish_within_budget")] = None,
     log_level: Annotated[str | None, _option("log_level")] = None,
 ) -> None:
     """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
     settings = _settings(
-        host=host, port=port, model=model, served_name=served_name, format=format, log_level=log_level
+        host=host,
+        port=port,
+        model=model,
+        served_name=served_name,
+        format=format,
+        finish_within_budget=finish_within_budget,
+        log_level=log_level,
     )
     served = _load(settings)
     uvicorn.run(create_app([served]), host=settings.host, port=settings.port, log_level=settings.log_level)

@@ -27,6 +27,8 @@ class TurnRequest:
     wire_format: WireFormat
     sampling: Sampling
     max_tokens: int | None
+    finish_within_budget: bool | None = None
+    """Whether calls are led to a valid end before `max_tokens`; None leaves it to the model's setting."""
 
 
 @dataclass(frozen=True)
@@ -42,21 +44,34 @@ class TurnStep:
 class TurnEnd:
     """The end of the answer: the last deltas, why it ended, how many tokens were written.
 
-    `length` wins over `tool_calls`: the last call may be incomplete.
+    `length` wins over `tool_calls`: the last call may be incomplete. `finished_calls`: the calls that were
+    led to their end instead; None where that was not asked for or not needed.
     """
 
     deltas: Sequence[Delta]
     reason: Literal["stop", "length", "tool_calls"]
     completion_tokens: int
+    finished_calls: Sequence[int] | None = None
 
 
 class Model:
-    """A backend under the name that requests use, with its engine, chat template and wire format."""
+    """A backend under the name that requests use, with its engine, chat template and wire format.
 
-    def __init__(self, backend: Backend, wire_format: WireFormat, *, name: str | None = None) -> None:
+    `finish_within_budget`: what holds for requests that do not say it.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        wire_format: WireFormat,
+        *,
+        name: str | None = None,
+        finish_within_budget: bool = False,
+    ) -> None:
         self.name = name or backend.name
         self.backend = backend
         self.wire_format = wire_format
+        self._finish_within_budget = finish_within_budget
         self._engine = Engine(backend.vocabulary)
         self._template = ChatTemplate(
             backend.chat_template, bos_token=backend.bos_token, eos_token=backend.eos_token
@@ -67,7 +82,8 @@ class Model:
         """A turn that is ready to run.
 
         Raises GrammarsError for tools that cannot be enforced, TemplateRefusal for messages that the chat
-        template refuses, PromptError for a prompt that the model cannot take.
+        template refuses, PromptError for a prompt that the model cannot take, BudgetTooSmall for an answer
+        that cannot be finished within its tokens.
         """
         # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
         generation = await asyncio.to_thread(self._generation, request)
@@ -86,7 +102,12 @@ class Model:
             matcher = self._engine.matcher(grammar)
         prompt = self._encode(self._template.render(request.messages, tools, request.wire_format))
         limit = request.max_tokens or self.backend.context_length
-        return Generation(prompt, matcher, request.sampling, limit)
+        finish = request.finish_within_budget
+        if finish is None:
+            finish = self._finish_within_budget
+        if finish and matcher is not None:
+            matcher.needed()  # found here, off the event loop, and kept for the backend's check
+        return Generation(prompt, matcher, request.sampling, limit, finish_within_budget=finish)
 
     def _encode(self, text: str) -> tuple[int, ...]:
         # JSON may carry lone surrogates (text cut in the middle of an emoji); no tokenizer takes them.
@@ -116,6 +137,6 @@ class Turn:
                 elif item.reason == "error":
                     raise ServerFault(f"The generation failed: {item.error}")
                 elif item.reason == "length":
-                    yield TurnEnd(deltas, "length", written)
+                    yield TurnEnd(deltas, "length", written, item.finished_calls)
                 else:
                     yield TurnEnd(deltas, "tool_calls" if called else "stop", written)

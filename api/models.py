@@ -15,4 +15,9 @@ def load_model(settings: Settings) -> Model:
     from larksong.engine.backends.transformers import TransformersBackend
 
     backend = TransformersBackend.load(settings.model)
-    return Model(backend, format, name=settings.served_name)
+    return Model(
+        backend,
+        format,
+        name=settings.served_name,
+        finish_within_budget=settings.finish_within_budget,
+    )

@@ -118,7 +118,10 @@ class StreamOptions(_Request):
 
 
 class ChatRequest(_Request):
-    """The body of a chat completion. Own additions: min_tool_calls, max_tool_calls, tool_format."""
+    """The body of a chat completion.
+
+    Own additions: min_tool_calls, max_tool_calls, tool_format, finish_within_budget.
+    """
 
     model: str
     messages: Annotated[list[Message], Field(min_length=1)]
@@ -134,6 +137,7 @@ class ChatRequest(_Request):
 
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    finish_within_budget: bool | None = None
     temperature: Annotated[float, Field(ge=0)] | None = None
     top_p: Annotated[float, Field(gt=0, le=1)] | None = None
     top_k: Annotated[int, Field(ge=-1)] | None = None
@@ -176,12 +180,20 @@ class AssistantMessage(TypedDict):
     tool_calls: NotRequired[list[ToolCall]]
 
 
+class BudgetInfo(TypedDict):
+    """What `finish_within_budget` did, where the limit had a part in the end: the calls that were cut to a
+    valid end, by index. All calls of the answer are complete."""
+
+    finished_within_budget: list[int]
+
+
 class Choice(TypedDict):
     """The one choice of a completion."""
 
     index: int
     message: AssistantMessage
     finish_reason: FinishReason
+    larksong: NotRequired[BudgetInfo]
 
 
 class Usage(TypedDict):
@@ -234,6 +246,7 @@ class ChunkChoice(TypedDict):
     index: int
     delta: ChoiceDelta
     finish_reason: FinishReason | None
+    larksong: NotRequired[BudgetInfo]
 
 
 class StepInfo(TypedDict):

@@ -24,6 +24,10 @@ class Settings(BaseSettings):
     format: str = Field(
         "qwen3_coder", description="Wire format of tool calls; tool_format in a request overrides it."
     )
+    finish_within_budget: bool = Field(
+        False,
+        description="Lead calls to a valid end before max_tokens, where a request does not say whether to.",
+    )
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."
     )

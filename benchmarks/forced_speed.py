@@ -7,7 +7,7 @@ without forced tokens alternate, so that what else the machine does meets both.
 from __future__ import annotations
 
 import argparse
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
@@ -59,6 +59,9 @@ class NotingBackend(TransformersBackend):
                 note.steps.append(item)
             yield item
 
+    def close(self) -> None:
+        """Not yet: each demo's server closes its backend when it ends, and the next demo goes on with it."""
+
     def log_probability(self, answer: Written) -> float:
         """Of the whole answer by the model alone, in nats a byte: texts may differ, and how they are cut."""
         tokens = [step.token for step in answer.steps]
@@ -72,22 +75,25 @@ class NotingBackend(TransformersBackend):
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forced_speed", description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--threads", type=int, default=1, help="torch's; more than there are idle cores is slow"
+    )
+    parser.add_argument("--formats", nargs="+", choices=format_names(), default=format_names())
     arguments = parser.parse_args()
     backend = NotingBackend.load(device="cpu", threads=arguments.threads)
     console = Console(width=None if Console().is_terminal else 160)
-    console.print(_table(backend, arguments.repeats))
-    backend.close()
+    console.print(_table(backend, arguments.formats, arguments.repeats))
+    TransformersBackend.close(backend)
 
 
-def _table(backend: NotingBackend, repeats: int) -> Table:
+def _table(backend: NotingBackend, formats: Sequence[str], repeats: int) -> Table:
     table = Table(
         caption=f"{backend.name}; medians of {repeats} runs of both answers; the prompt's time is left out"
     )
     table.add_column("format")
     for name in ("forced tokens", "tokens", "passes", "seconds", "tokens/s", "nats/byte"):
         table.add_column(name, justify="right")
-    for format_name in format_names():
+    for format_name in formats:
         model = Model(backend, wire_format(format_name))
         runs: dict[bool, list[list[Written]]] = {False: [], True: []}
         for _ in range(repeats):

@@ -138,6 +138,21 @@ class Key:
         return bit
 
 
+RAW = "raw"
+"""The value of a raw string that was read and is not closed yet."""
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A raw string where the value may also be JSON: keeps the readings apart until the value is closed.
+
+    The rule over the readings must pass the value on (`Pick`).
+    """
+
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        return RAW
+
+
 @dataclass(frozen=True)
 class Alternative:
     """One alternative of an object: bit masks over the names that all alternatives declare together.

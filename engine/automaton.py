@@ -8,6 +8,7 @@ longest match holds; between terminals that match the same bytes all readings go
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
@@ -115,7 +116,8 @@ class Automaton:
         self._scopes: dict[Grammar, Scope] = {}
         self._configurations: dict[tuple[Thread, ...], Configuration] = {}
         self._masks: dict[frozenset[Piece], NDArray[np.int32]] = {}
-        self._alike: dict[bytes | frozenset[int], list[NDArray[np.int32]]] = {}
+        self._alike: dict[tuple[int, bytes], list[NDArray[np.int32]]] = {}
+        self._lock = threading.Lock()
         self._distinct_masks = 0
         self._edges = 0
         ends = [i for i in vocabulary.eos_ids if i < vocabulary.width]
@@ -134,7 +136,8 @@ class Automaton:
     def size(self) -> int:
         """Roughly how many bytes the automaton takes by now."""
         masks = self._distinct_masks * self._trie.words * 4
-        return len(self._configurations) * _CONFIGURATION_BYTES + self._edges * _EDGE_BYTES + masks
+        band = self.band.size() if "band" in self.__dict__ else 0
+        return len(self._configurations) * _CONFIGURATION_BYTES + self._edges * _EDGE_BYTES + masks + band
 
     def _scope(self, grammar: Grammar) -> Scope:
         scope = self._scopes.get(grammar)
@@ -478,16 +481,15 @@ class Automaton:
         if mask is None:
             words = union(key, self._trie.words).view(np.int32)
             words.flags.writeable = False
-            # Hashing all words takes longer than making them. Few tokens are hashed themselves; of many, a
-            # sample finds the masks to compare with.
-            few = all(piece.words is None for piece in key)
-            sample = frozenset(i for piece in key for i in piece.ids) if few else words[::8].tobytes()
-            alike = self._alike.setdefault(sample, [])
-            mask = next((known for known in alike if np.array_equal(known, words)), words)
-            if mask is words:
-                alike.append(words)
-                self._distinct_masks += 1
-            mask = self._masks.setdefault(key, mask)
+            # Hashing all words takes longer than making them: a sum and a sample find those to compare.
+            sample = (int(words.sum()), words[::8].tobytes())
+            with self._lock:
+                alike = self._alike.setdefault(sample, [])
+                mask = next((known for known in alike if np.array_equal(known, words)), words)
+                if mask is words:
+                    alike.append(words)
+                    self._distinct_masks += 1
+                mask = self._masks.setdefault(key, mask)
         return mask
 
     def _fill(self, threads: Iterable[Thread], position: Position, pieces: list[Piece]) -> None:
@@ -528,7 +530,7 @@ class Automaton:
         label = bound.label if bound.label is not None or text is not None else outcome
         scope = thread.stack.scope
         following = thread.stack.state.actions.get(bound.number)
-        if isinstance(following, State) and scope.is_plain(following):
+        if text is None and isinstance(following, State) and scope.is_plain(following):
             fill = self._plain_fill(scope, following, position)
             if not fill.tails:
                 return fill.pieces

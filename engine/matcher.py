@@ -62,6 +62,30 @@ class Matcher:
         mask = self._trail[-1].mask
         return mask if mask is not None else self._automaton.mask(self._trail[-1])
 
+    @property
+    def end_mask(self) -> NDArray[np.int32]:
+        """The mask that allows end-of-sequence tokens alone."""
+        return self._automaton.end_mask
+
+    def needed(self) -> int:
+        """The tokens, the end-of-sequence token included, in which the turn can be finished from here.
+
+        Masks allow to do so, and leave the choice among the tokens that lead there.
+        """
+        if self._fault is not None:
+            return 1
+        return self._automaton.band.closing.needed(self._trail[-1])
+
+    def mask_within(self, left: int) -> NDArray[np.int32]:
+        """The tokens that may come next if the turn is to be finished within `left` tokens.
+
+        The same object as `mask()` where nothing is left out. Never empty: with less than `needed()` left,
+        it has the tokens that lead to the end on the shortest way.
+        """
+        if self._fault is not None:
+            return self._automaton.end_mask
+        return self._automaton.band.mask(self._trail[-1], left)
+
     def allows(self, token: int) -> bool:
         """Whether `token` may come next."""
         if self._fault is not None or self.finished:

@@ -55,6 +55,7 @@ _EMPTY = ""
 """the symbol of an empty raw value, which has no terminal where a token ends values"""
 
 
+PYTHON_WORDS = {"true": "True", "false": "False", "null": "None"}
 OTHER_KEY = r"[^\s\x00-\x1f\x7f<>\"=]{1,128}"
 
 
@@ -160,16 +161,11 @@ class ElementFormat(WireFormat):
                     text = shortest_string(language)
                     # After an empty value the opener's end is the marker's start.
                     found.append(after + text + close if text else after + close.removeprefix(self.before))
-                case EnumShape(("true", "false")):
-                    found.append(after_json + "True" + close)
-                case EnumShape(("null",)):
-                    found.append(after_json + "None" + close)
                 case EnumShape(texts):
                     for text in texts:
-                        value = json.loads(text)
-                        found.append(
-                            (after + value if isinstance(value, str) else after_json + text) + close
-                        )
+                        value = PYTHON_WORDS.get(text) or text
+                        is_text = text.startswith('"')
+                        found.append((after + json.loads(text) if is_text else after_json + value) + close)
                 case _:
                     found.append(after_json + shortest_json(schema, (shape,)) + close)
         return shorter(*found)
@@ -328,9 +324,9 @@ class _Parameters:
 
     def _open_word(self, json_: OpenJson, kind: str) -> str:
         if kind == "boolean":
-            return self._spelled("PARAMETER_BOOLEAN", ("true", "false", "True", "False"))
+            return self._spelled("PARAMETER_BOOLEAN", ("true", "false"))
         if kind == "null":
-            return self._spelled("PARAMETER_NULL", ("null", "None"))
+            return self._spelled("PARAMETER_NULL", ("null",))
         return json_.value(kind)
 
     def _other_openers(self, after: Sequence[str]) -> list[str]:
@@ -393,10 +389,9 @@ class _Parameters:
                 case StringShape(language):
                     found += self._text(language, f"{name}_raw_value", "RAW_VALUE", Raw())
                 case EnumShape(("true", "false")):
-                    words = ("true", "false", "True", "False")
-                    found.append(Value(self._spelled("PARAMETER_BOOLEAN", words), False))
+                    found.append(Value(self._spelled("PARAMETER_BOOLEAN", ("true", "false")), False))
                 case EnumShape(("null",)):
-                    found.append(Value(self._spelled("PARAMETER_NULL", ("null", "None")), False))
+                    found.append(Value(self._spelled("PARAMETER_NULL", ("null",)), False))
                 case EnumShape(texts):
                     found += self._enum(texts, name)
                 case _:
@@ -423,18 +418,24 @@ class _Parameters:
 
     def _spelled(self, name: str, words: Sequence[str]) -> str:
         """JSON words with the spellings of Python that models write; they are reported as JSON."""
-        spellings = {"True": "true", "False": "false", "None": "null"}
-        choice = Choice(tuple((word, spellings.get(word, word)) for word in words))
+        choice = Choice(tuple((text, word) for word in words for text in (word, PYTHON_WORDS[word])))
         return self.builder.terminal(Terminal(name, choice, Role.JSON))
 
     def _enum(self, values: Sequence[str], name: str) -> list[Value]:
-        """An enum's strings are raw text, its other values JSON."""
+        """An enum's strings are raw text, its other values JSON.
+
+        The words of JSON are reported when they are complete, as everywhere, all else while it is read: two
+        readings of a value as JSON must tell the same.
+        """
         found = []
         strings = [text for text in (json.loads(value) for value in values) if isinstance(text, str)]
-        others = [value for value in values if not isinstance(json.loads(value), str)]
+        words = [value for value in values if value in PYTHON_WORDS]
+        others = [v for v in values if v not in PYTHON_WORDS and not isinstance(json.loads(v), str)]
         if strings:
             choice = Choice(tuple((text, None) for text in strings))
             found.append(Value(self._terminal(f"{name}_text", choice, Role.TEXT, Raw()), True))
+        if words:
+            found.append(Value(self._spelled(self.builder.names.terminal(f"{name}_word"), words), False))
         if others:
             choice = Choice(tuple((text, None) for text in others))
             found.append(Value(self._terminal(f"{name}_enum", choice, Role.JSON), False))

@@ -56,6 +56,12 @@ class Generation:
     sampling: Sampling
     max_tokens: int
     """Most tokens to write; a backend writes fewer where its context ends."""
+    forced_tokens: bool = True
+    """Whether tokens that must come are taken without asking the model, where the backend can feed many at
+    once (see `Matcher.forced`)."""
+    finish_within_budget: bool = False
+    """Whether the masks lead to the shortest valid end when the tokens left come near it (see
+    `larksong.engine.budget`)."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -64,7 +70,7 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decoding step: the token that was sampled and what it revealed."""
+    """One token of the answer, sampled or forced, and what it revealed."""
 
     token: int
     text: bytes
@@ -74,6 +80,8 @@ class Step:
     """How many tokens the mask allowed; the vocabulary's width where nothing was masked."""
     elapsed: float
     """Seconds since the generation began."""
+    forced: bool = False
+    """The token had to come: the model was not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +92,9 @@ class Finish:
     events: tuple[ParseEvent, ...]
     """What the end of the text revealed."""
     error: str | None = None
+    finished_calls: tuple[int, ...] | None = None
+    """With `Generation.finish_within_budget`: the calls, counted from 0, that were led to their end. The
+    reason is "length" if there are any, or if nothing else than the end fitted any more."""
 
 
 class Backend(Protocol):
@@ -118,8 +129,9 @@ class Backend(Protocol):
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """Run one sequence: its steps, then one Finish. Without a matcher a token's bytes are Content.
 
-        Closing the iterator stops the sequence. A prompt that does not fit raises PromptError at the call,
-        before anything runs; all later failures are a Finish("error").
+        Closing the iterator stops the sequence. A prompt that does not fit raises PromptError, an answer that
+        cannot be finished within its budget BudgetTooSmall at the call, before anything runs; all later
+        failures are a Finish("error").
         """
 
     def close(self) -> None:

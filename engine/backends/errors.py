@@ -34,6 +34,15 @@ class EmptyPrompt(PromptError):
         super().__init__("the prompt has no tokens")
 
 
+class BudgetTooSmall(EngineError, ValueError):
+    """Fewer tokens than any answer takes that ends by itself."""
+
+    def __init__(self, needed: int, tokens: int) -> None:
+        self.needed = needed
+        self.tokens = tokens
+        super().__init__(f"a complete answer needs at least {needed} tokens, but there is room for {tokens}")
+
+
 class PromptTooLong(PromptError):
     """A prompt that leaves no room for an answer in the model's context."""
 

@@ -8,11 +8,13 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.turn import Turn
+from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 
 Script = Sequence[str] | Callable[[str], str]
@@ -23,6 +25,7 @@ class ReplayBackend:
 
     The tokens are those of the tokenizer, so a marker that it holds as one token is one. With a matcher each
     token is advanced like a sampled one; a refused one ends the sequence with an error that shows where.
+    Where a budget leaves no room for the rest of a text, any tokens that the masks allow finish the turn.
     """
 
     def __init__(
@@ -80,7 +83,9 @@ class ReplayBackend:
         """See Backend.generate."""
         turn = Turn(generation, self.vocabulary, self.context_length)
         ids = text_ids(self.tokenizer, self.vocabulary, self._next_text(generation.prompt))
-        return self._run(turn, [*ids, *sorted(self.vocabulary.eos_ids)[:1]])
+        ids += sorted(self.vocabulary.eos_ids)[:1]
+        budgeted = generation.matcher if generation.finish_within_budget else None
+        return self._run(turn, _Recorded(ids, budgeted))
 
     def close(self) -> None:
         """See Backend.close."""
@@ -93,9 +98,9 @@ class ReplayBackend:
             self._requests += 1
             return self._script[(self._requests - 1) % len(self._script)]
 
-    async def _run(self, turn: Turn, ids: list[int]) -> AsyncGenerator[Step | Finish, None]:
+    async def _run(self, turn: Turn, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
         due = asyncio.get_running_loop().time()
-        for position, token in enumerate(ids):
+        while True:
             # Paced by the clock, not by pauses: what the reader does between steps does not slow the pace.
             due += self._pause
             await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
@@ -103,10 +108,13 @@ class ReplayBackend:
                 yield turn.end("error", "the backend was closed")
                 return
             mask = turn.mask()
+            token = recorded.next(mask)
+            if token is None:
+                break
             allowed = self.vocabulary.width if mask is None else int(np.bitwise_count(mask).sum())
             for item in turn.take(token, allowed):
                 if isinstance(item, Finish):
-                    yield self._located(item, ids, position)
+                    yield self._located(item, recorded.ids, recorded.position)
                     return
                 yield item
         yield turn.end("error", "the vocabulary has no end-of-sequence token to end the recorded text with")
@@ -120,6 +128,32 @@ class ReplayBackend:
         )
         where = f"token {position} of the recorded text, {token!r} between {before!r} and {after!r}"
         return Finish(end.reason, end.events, f"{where}: {end.error}")
+
+
+class _Recorded:
+    """Recorded tokens. `budgeted`: the matcher of a turn that has to finish within a budget."""
+
+    def __init__(self, ids: list[int], budgeted: Matcher | None) -> None:
+        self.ids = ids
+        self.position = -1
+        """of the last token that was given"""
+        self._budgeted = budgeted
+        self._is_over = False
+
+    def next(self, mask: NDArray[np.int32] | None) -> int | None:
+        """The next token; None behind the last. Without room for it, some token of the mask."""
+        self.position += 1
+        if not self._is_over:
+            if self.position == len(self.ids):
+                return None
+            token = self.ids[self.position]
+            if mask is None or self._budgeted is None or mask[token >> 5] >> (token & 31) & 1:
+                return token
+            if not self._budgeted.allows(token):
+                return token  # refused by the grammar, whatever the budget
+            self._is_over = True
+        assert mask is not None
+        return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
 
 
 def text_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:

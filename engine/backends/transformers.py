@@ -190,6 +190,11 @@ class TransformersBackend:
             sequence.handover.put(item)
 
     def _step(self, sequence: _Sequence) -> tuple[Step | Finish, ...]:
+        if not sequence.begun:
+            sequence.begun = True
+            if items := sequence.turn.forced():
+                sequence.pending += _tokens(items)
+                return items
         chunk = sequence.pending[:PREFILL_CHUNK]
         del sequence.pending[:PREFILL_CHUNK]
         output = self._model(
@@ -208,9 +213,12 @@ class TransformersBackend:
         else:
             bias, allowed = self._bias.get(mask)
             logits = logits + bias
-        token = sequence.sampler.draw(logits)
-        sequence.pending.append(token)
-        return sequence.turn.take(token, allowed)
+        items = sequence.turn.take(sequence.sampler.draw(logits), allowed)
+        if not isinstance(items[-1], Finish):
+            items += sequence.turn.forced()
+        # The model reads what was sampled and what is forced behind it in one pass.
+        sequence.pending += _tokens(items)
+        return items
 
 
 class _Sequence:
@@ -225,8 +233,13 @@ class _Sequence:
         self.handover = handover
         self.pending = list(generation.prompt)
         """Tokens that the model has not seen yet."""
+        self.begun = False
         self.over = False
         """Ended, or its reader has gone: set from either side, acted on by the worker."""
+
+
+def _tokens(items: tuple[Step | Finish, ...]) -> list[int]:
+    return [item.token for item in items if isinstance(item, Step)]
 
 
 def _default_device() -> torch.device:

@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.backends.base import Finish, Generation, Step
-from larksong.engine.backends.errors import EmptyPrompt, PromptError, PromptTooLong
+from larksong.engine.backends.errors import BudgetTooSmall, EmptyPrompt, PromptError, PromptTooLong
+from larksong.engine.budget import Budgeted
 from larksong.engine.events import Content, ParseEvent
+from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 
 
 class Turn:
     """The cursor of one sequence: which tokens may come, and what a token that came means.
 
-    Raises PromptError for a prompt that the vocabulary or the context cannot hold.
+    Raises PromptError for a prompt that the vocabulary or the context cannot hold, BudgetTooSmall where the
+    answer has to be finished within fewer tokens than it takes.
     """
 
     def __init__(self, generation: Generation, vocabulary: Vocabulary, context_length: int) -> None:
@@ -28,19 +31,36 @@ class Turn:
             raise PromptTooLong(len(prompt), context_length)
         if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
             raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
-        self._matcher = generation.matcher
+        self._matcher: Matcher | Budgeted | None = generation.matcher
+        self._forces = generation.forced_tokens
         self._vocabulary = vocabulary
         self._left = min(generation.max_tokens, context_length - len(prompt))
+        self._budget: Budgeted | None = None
+        if generation.finish_within_budget and generation.matcher is not None:
+            needed = generation.matcher.needed()
+            if needed > self._left:
+                raise BudgetTooSmall(needed, self._left)
+            self._matcher = self._budget = Budgeted(generation.matcher, self._left)
         self._began = time.perf_counter()
 
     def mask(self) -> NDArray[np.int32] | None:
         """Packed mask of the tokens that may come next, None where all may. Identical for equal states."""
         return None if self._matcher is None else self._matcher.mask()
 
-    def take(self, token: int, allowed: int) -> tuple[Step | Finish, ...]:
-        """What the sampled `token` gives: a step, a step and the end, or the end alone.
+    def forced(self) -> tuple[Step | Finish, ...]:
+        """What must come now, whatever the model says; taken."""
+        items: tuple[Step | Finish, ...] = ()
+        if self._forces and self._matcher is not None:
+            for token in self._matcher.forced():
+                items += self.take(token, 1, forced=True)
+                if isinstance(items[-1], Finish):
+                    break
+        return items
 
-        `allowed`: how many tokens the mask of this step allowed.
+    def take(self, token: int, allowed: int, *, forced: bool = False) -> tuple[Step | Finish, ...]:
+        """What `token` gives: a step, a step and the end, or the end alone.
+
+        `allowed`: how many tokens the mask of this step allowed. `forced`: it was not sampled.
         """
         text = self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
         if self._matcher is None:
@@ -52,11 +72,21 @@ class Turn:
             if self._matcher.fault is not None:
                 return (Finish("error", events + self._matcher.finish(), self._matcher.fault),)
             if self._matcher.finished:
-                return (Finish("stop", events + self._matcher.finish()),)
-        step = Step(token, text, events, allowed, time.perf_counter() - self._began)
+                limited = self._budget is not None and self._budget.limited
+                return (self._finish("length" if limited else "stop", events + self._matcher.finish()),)
+        step = Step(token, text, events, allowed, time.perf_counter() - self._began, forced)
         self._left -= 1
         return (step,) if self._left else (step, self.end("length"))
 
     def end(self, reason: Literal["length", "error"], error: str | None = None) -> Finish:
         """End the sequence from outside."""
-        return Finish(reason, () if self._matcher is None else self._matcher.finish(), error)
+        return self._finish(reason, () if self._matcher is None else self._matcher.finish(), error)
+
+    def _finish(
+        self,
+        reason: Literal["stop", "length", "error"],
+        events: tuple[ParseEvent, ...],
+        error: str | None = None,
+    ) -> Finish:
+        finished_calls = self._budget.finished_calls if self._budget is not None else None
+        return Finish(reason, events, error, finished_calls)

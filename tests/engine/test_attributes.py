@@ -46,7 +46,9 @@ def object_matcher(names: str, required: str, *, is_open: bool = False) -> Match
     if is_open:
         definitions["OTHER"] = Literal("x")
         alternatives.append("OTHER")
-    rules = "start: " + " | ".join([*([] if required else ["LB RB"]), *(["LB list RB"] if alternatives else [])])
+    rules = "start: " + " | ".join(
+        [*([] if required else ["LB RB"]), *(["LB list RB"] if alternatives else [])]
+    )
     if alternatives:
         rules += f"\nlist: member | list COMMA member\nmember: {' | '.join(alternatives)}"
     part = grammar(
@@ -99,7 +101,9 @@ def test_members_come_in_any_order_once_each_and_the_required_ones_all(required:
     for written in texts("abcx", 4):
         declared = written.replace("x", "")
         expected = (
-            len(set(declared)) == len(declared) and set(required) <= set(declared) and (is_open or "x" not in written)
+            len(set(declared)) == len(declared)
+            and set(required) <= set(declared)
+            and (is_open or "x" not in written)
         )
         assert accepts(matcher, "{" + ",".join(written) + "}") == expected, written
 

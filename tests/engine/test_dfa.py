@@ -47,20 +47,34 @@ def json_text(data: bytes) -> str | None:
 
 
 @given(raw)
-@examples(300)
+@examples(100)
 def test_utf8_text_is_what_python_decodes(data: bytes) -> None:
     assert matches(utf8_text(), data) == is_utf8(data)
 
 
 def test_every_character_is_utf8_text() -> None:
     dfa = utf8_text()
-    borders = [0, 0x7F, 0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0xFFFFF, 0x10FFFF]
+    borders = [
+        0,
+        0x7F,
+        0x80,
+        0x7FF,
+        0x800,
+        0xD7FF,
+        0xE000,
+        0xFFFF,
+        0x10000,
+        0x3FFFF,
+        0x40000,
+        0xFFFFF,
+        0x10FFFF,
+    ]
     sample = {*borders, *range(0, 0xD800, 251), *range(0xE000, 0x110000, 4093)}
     assert all(matches(dfa, chr(code).encode()) for code in sample)
 
 
 @given(raw.map(lambda data: b'"' + data + b'"') | raw)
-@examples(500)
+@examples(100)
 def test_a_json_string_is_what_python_loads(data: bytes) -> None:
     assert matches(json_string(), data) == (json_text(data) is not None)
 
@@ -73,7 +87,16 @@ def test_json_dumps_writes_json_strings(value: str, ascii_only: bool) -> None:
 
 @pytest.mark.parametrize(
     "escaped",
-    ["\\ud800", "\\udc00", "\\ud83d\\ud83d", "\\ud83dx", "\\ud83d\\n", "\\uDFFF", "\\ud83d\\u0041", "\\ude00\\ud83d"],
+    [
+        "\\ud800",
+        "\\udc00",
+        "\\ud83d\\ud83d",
+        "\\ud83dx",
+        "\\ud83d\\n",
+        "\\uDFFF",
+        "\\ud83d\\u0041",
+        "\\ude00\\ud83d",
+    ],
 )
 def test_half_a_surrogate_pair_is_no_json_string(escaped: str) -> None:
     assert not matches(json_string(), f'"{escaped}"'.encode())
@@ -91,7 +114,7 @@ def test_the_named_states_of_a_json_string_are_where_they_are_said_to_be() -> No
 
 
 @given(st.data(), st.integers(0, 4), st.none() | st.integers(0, 6))
-@examples(300)
+@examples(100)
 def test_a_counted_json_string_is_one_of_a_length_within_its_bounds(
     data: st.DataObject, minimum: int, maximum: int | None
 ) -> None:
@@ -104,7 +127,7 @@ def test_a_counted_json_string_is_one_of_a_length_within_its_bounds(
 
 
 @given(raw, st.integers(0, 2), st.integers(2, 4))
-@examples(200)
+@examples(100)
 def test_a_counted_json_string_is_a_json_string(data: bytes, minimum: int, maximum: int) -> None:
     quoted = b'"' + data + b'"'
     value = json_text(quoted)
@@ -128,11 +151,13 @@ def test_a_state_is_far_from_bounds_only_if_no_token_reaches_them() -> None:
     assert dfa.pair(reach(dfa, b'"abcd')) == (JSON_BODY, 4)
 
 
-words = st.lists(st.lists(st.sampled_from(b"abc"), max_size=3).map(bytes), min_size=1, max_size=6, unique=True)
+words = st.lists(
+    st.lists(st.sampled_from(b"abc"), max_size=3).map(bytes), min_size=1, max_size=6, unique=True
+)
 
 
 @given(words)
-@examples(200)
+@examples(100)
 def test_words_are_the_given_ones_and_no_others(given_words: list[bytes]) -> None:
     dfa = Words((word, word.decode()) for word in given_words)
     texts = {b"", *(bytes(t) for size in (1, 2, 3) for t in _texts(size))}
@@ -147,7 +172,7 @@ def _texts(size: int) -> list[list[int]]:
 
 
 @given(words)
-@examples(200)
+@examples(100)
 def test_a_label_is_certain_where_all_words_ahead_have_it(given_words: list[bytes]) -> None:
     label = {word: word[:1] for word in given_words}
     dfa = Words(label.items())
@@ -159,7 +184,7 @@ def test_a_label_is_certain_where_all_words_ahead_have_it(given_words: list[byte
 
 
 @given(words)
-@examples(200)
+@examples(100)
 def test_words_are_prefix_free_if_none_begins_another_or_is_empty(given_words: list[bytes]) -> None:
     begins_another = any(a != b and b.startswith(a) for a in given_words for b in given_words)
     assert Words((word, None) for word in given_words).prefix_free == (
@@ -182,7 +207,9 @@ def test_words_may_have_several_spellings_of_what_stands_before_them(given_words
 
 def test_quotes_go_around_an_automaton() -> None:
     dfa = Quoted(Words([(b"", None), (b"ab", None)]))
-    assert [text for text in (b"", b'""', b'"a"', b'"ab"', b'"ab', b'ab"', b'"ab""') if matches(dfa, text)] == [
+    assert [
+        text for text in (b"", b'""', b'"a"', b'"ab"', b'"ab', b'ab"', b'"ab""') if matches(dfa, text)
+    ] == [
         b'""',
         b'"ab"',
     ]
@@ -196,7 +223,12 @@ def test_a_table_has_the_edges_that_it_is_given() -> None:
 
 def test_a_state_is_final_if_it_accepts_and_nothing_follows() -> None:
     dfa = Words([(b"a", None), (b"ab", None), (b"c", None)])
-    assert [is_final(dfa, reach(dfa, text)) for text in (b"", b"a", b"ab", b"c")] == [False, False, True, True]
+    assert [is_final(dfa, reach(dfa, text)) for text in (b"", b"a", b"ab", b"c")] == [
+        False,
+        False,
+        True,
+        True,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -82,9 +82,13 @@ def test_the_readable_form_loads_in_plain_lark(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", format_names())
-@pytest.mark.parametrize("names", [("123",), ("1", "2"), ("a-b", "a_b", "A B"), ("été", "日本"), ("start", "calls", "call")])
+@pytest.mark.parametrize(
+    "names", [("123",), ("1", "2"), ("a-b", "a_b", "A B"), ("été", "日本"), ("start", "calls", "call")]
+)
 def test_any_names_make_a_readable_form_that_lark_loads(name: str, names: tuple[str, ...]) -> None:
-    schema = {"properties": {"1": {"type": "string"}, "a-b": {"type": "null"}, "a_b": {"type": "null"}, "é": {}}}
+    schema = {
+        "properties": {"1": {"type": "string"}, "a-b": {"type": "null"}, "a_b": {"type": "null"}, "é": {}}
+    }
     part = wire_format(name).grammar([Tool(each, "", schema) for each in names], POLICY, vocabulary())
     readable = expand(part)
     lark_parser(readable)

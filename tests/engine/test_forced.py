@@ -266,21 +266,19 @@ def test_it_is_so_for_any_tool_and_values(real: Canon, format_name: str, data: s
 
 
 @pytest.mark.parametrize("format_name", format_names())
-def test_tokens_of_a_long_value_are_not_read_again(real: Canon, format_name: str) -> None:
-    """What is in front of the forced text is read from a few tokens of it, however long the value is."""
+def test_the_length_of_a_value_makes_no_difference(real: Canon, format_name: str) -> None:
+    """Of what was sampled a few tokens are encoded, and inside a value none."""
     written = wire_format(format_name)
-    encoded: list[str] = []
-
-    def encode(text: str) -> list[int]:
-        encoded.append(text)
-        return text_ids(real.tokenizer, real.vocabulary, text)
-
-    engine = Engine(real.vocabulary, encode=encode)
-    matcher = engine.matcher(written.grammar(STRESS, REQUIRED, real.vocabulary))
-    value = "a long line of text, with 12 words and more;\n" * 50
-    check(real, matcher, real.ids(written.render_call("edit", {"path": value, "x1": 1, "old_string": value})))
-    assert max(map(len, encoded)) < 200
-    assert len(encoded) < 100
+    wanted = written.grammar(STRESS, REQUIRED, real.vocabulary)
+    counts = []
+    for lines in (2, 60):
+        engine, encoded = noting_engine(real)
+        value = "a long line of text, with 12 words and more;\n" * lines
+        call = written.render_call("edit", {"path": value, "x1": 1, "old_string": value})
+        check(real, engine.matcher(wanted), real.ids(call))
+        assert max(map(len, encoded)) < 200
+        counts.append(len(encoded))
+    assert counts[0] == counts[1]
 
 
 # -- all texts of a grammar
@@ -512,13 +510,7 @@ def test_going_back_and_forking_keep_what_was_sampled(real: Canon, format_name: 
 
 
 def test_a_call_of_the_same_words_encodes_nothing_again(real: Canon) -> None:
-    encoded: list[str] = []
-
-    def encode(text: str) -> list[int]:
-        encoded.append(text)
-        return text_ids(real.tokenizer, real.vocabulary, text)
-
-    engine = Engine(real.vocabulary, encode=encode)
+    engine, encoded = noting_engine(real)
     written = wire_format("qwen3_coder")
     ids = real.ids(written.render_call("edit", {"path": "a.py", "old_string": "x", "x1": 3}))
     wanted = written.grammar(STRESS, REQUIRED, real.vocabulary)
@@ -527,3 +519,14 @@ def test_a_call_of_the_same_words_encodes_nothing_again(real: Canon) -> None:
     encoded.clear()
     check(real, engine.matcher(wanted), ids)
     assert encoded == []
+
+
+def noting_engine(canon: Canon) -> tuple[Engine, list[str]]:
+    """An engine that has seen nothing yet, and the texts that it has encoded."""
+    encoded: list[str] = []
+
+    def encode(text: str) -> list[int]:
+        encoded.append(text)
+        return text_ids(canon.tokenizer, canon.vocabulary, text)
+
+    return Engine(canon.vocabulary, encode=encode), encoded

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from larksong.engine.engine import Engine
 from larksong.engine.grammar import Grammar
 from larksong.engine.matcher import Matcher
-from larksong.engine.terminals import Choice, JsonString, Literal, Pattern, Role, TextUntil
+from larksong.engine.terminals import Choice, Definition, JsonString, Literal, Pattern, Role, TextUntil
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
@@ -24,18 +24,19 @@ from tests.support.walks import Walker
 
 MARKERS = ("<tool_call>", "</tool_call>", "<think>")
 # Tokens across every border that the formats have: inside keys, between values, over whole markers and beyond.
-PIECES = tuple(
-    text.encode()
-    for text in (
-        *("\n<", "</", "<parameter=", "parameter", "\n</parameter>", "</parameter>\n", "\n</parameter>\n<parameter="),
-        *("\n</parameter>\n</function>\n</tool_call>", ">\n</parameter>\n<parameter=", "\n</function>", "=get", ">\n"),
-        *("<tool_call>", "<tool", "_call>\n<function=", '<tool_call>\n{"name": "get_weather"', "</tool_call>\n<tool"),
-        *('{"', '"}', '"}}', '": ', '": "', '", "', '",', '":', '"a": ', '"a":', ", ", "},", "]}", "[]", "{}", "[["),
-        *("true", "True", "tru", "null", "None", "12", "1.", ".5", "e-0", "-", "00", "\\u00", "\\ud83d", "\\n", '\\"'),
-        *("ab", "abc", "a b", "abab", "city", 'city": "', "é", "中", "😀", "celsius", "get_weather", "aaaaaaaaaaaaaaaa"),
-        *("\n\n", "  ", "\n ", "x>\n\n<", '""', "a</", "a\n</parameter>\n"),
-    )
-) + (b"\xe4\xb8", b"\xad", b"\x98\x80", b"\xf0\x9f", b"\xc3", b"\xa9a", b"\xff\xfe", b'"\xc3', b"ab", b"ab")
+# fmt: off
+PIECES = (
+    b"\n<", b"</", b"<parameter=", b"parameter", b"\n</parameter>", b"</parameter>\n",
+    b"\n</parameter>\n<parameter=", b"\n</parameter>\n</function>\n</tool_call>", b">\n</parameter>\n<parameter=",
+    b"\n</function>", b"=get", b">\n", b"<tool_call>", b"<tool", b"_call>\n<function=",
+    b'<tool_call>\n{"name": "get_weather"', b"</tool_call>\n<tool", b'{"', b'"}', b'"}}', b'": ', b'": "', b'", "',
+    b'",', b'":', b'"a": ', b'"a":', b", ", b"},", b"]}", b"[]", b"{}", b"[[", b"true", b"True", b"tru", b"null",
+    b"None", b"12", b"1.", b".5", b"e-0", b"-", b"00", b"\\u00", b"\\ud83d", b"\\n", b'\\"', b"ab", b"abc", b"a b",
+    b"abab", b"city", b'city": "', "é".encode(), "中".encode(), "😀".encode(), b"celsius", b"get_weather",
+    b"aaaaaaaaaaaaaaaa", b"\n\n", b"  ", b"\n ", b"x>\n\n<", b'""', b"a</", b"a\n</parameter>\n", b"\xe4\xb8",
+    b"\xad", b"\x98\x80", b"\xf0\x9f", b"\xc3", b"\xa9a", b"\xff\xfe", b'"\xc3', b"ab", b"ab",
+)
+# fmt: on
 
 
 def turn_grammar(name: str, of: Vocabulary, policy: CallPolicy = CallPolicy()) -> Grammar:  # noqa: B008
@@ -63,7 +64,9 @@ class SideBySide:
         assert found
 
 
-small = pytest.fixture(scope="module")(lambda: [SideBySide(vocabulary(PIECES, markers)) for markers in ((), MARKERS)])
+small = pytest.fixture(scope="module")(
+    lambda: [SideBySide(vocabulary(PIECES, markers)) for markers in ((), MARKERS)]
+)
 
 
 @pytest.mark.parametrize("name", format_names())
@@ -147,11 +150,22 @@ NEAR_BOUNDS = {
 
 @pytest.mark.parametrize("definition", NEAR_BOUNDS.values(), ids=NEAR_BOUNDS)
 def test_near_the_bounds_of_a_text_masks_are_what_single_bytes_allow(definition: TextUntil) -> None:
-    pieces = (b"</p>\n</f>", b"\n</p>", b"\n</f>", b"\n</p>\n<p=", b"ab", b"abcdef", b"</", b"p>\n", b"\n<", b"x\n</p>\n<p=")
+    pieces = (
+        b"</p>\n</f>",
+        b"\n</p>",
+        b"\n</f>",
+        b"\n</p>\n<p=",
+        b"ab",
+        b"abcdef",
+        b"</",
+        b"p>\n",
+        b"\n<",
+        b"x\n</p>\n<p=",
+    )
     sides = SideBySide(vocabulary(pieces))
 
     def make(of: Vocabulary) -> Grammar:
-        definitions = {
+        definitions: dict[str, Definition | tuple[Definition, Role]] = {
             "OPEN": Literal("<v>\n"),
             "VALUE": (definition, Role.TEXT),
             "CLOSE": Literal("\n</p>\n"),
@@ -174,7 +188,7 @@ def test_near_the_bounds_of_a_text_masks_are_what_single_bytes_allow(definition:
 
 def test_terminals_that_match_the_same_bytes_are_read_side_by_side() -> None:
     sides = SideBySide(vocabulary((b"12", b"12,", b"1,1", b'"12"', b"ab,", b"1a", b"a1", b",1a,")))
-    definitions = {
+    definitions: dict[str, Definition] = {
         "INTEGER": Pattern("0|[1-9][0-9]*"),
         "WORD": Pattern("[a-z0-9]+"),
         "SHORT": Choice((("1", None), ("12", None), ("ab", None))),

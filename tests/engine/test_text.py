@@ -67,7 +67,9 @@ def stop_sets(draw: st.DrawFn) -> tuple[tuple[Stop, ...], frozenset[int]]:
 
 
 def _shared(left: str, right: str) -> int:
-    return next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    return next(
+        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )
 
 
 texts = st.lists(st.sampled_from(["\n", "<", "a", "b", "é", "è", "😀", "x"]), max_size=14).map(
@@ -77,7 +79,7 @@ befores = st.sampled_from([b"", b"\n"])
 
 
 @given(stop_sets(), befores, texts, st.data())
-@examples(500)
+@examples(250)
 def test_text_is_read_as_a_plain_search_reads_it(
     stops: tuple[tuple[Stop, ...], frozenset[int]], before: bytes, text: bytes, data: st.DataObject
 ) -> None:
@@ -105,7 +107,7 @@ def test_text_is_read_as_a_plain_search_reads_it(
 
 
 @given(texts)
-@examples(200)
+@examples(150)
 def test_qwens_stops_are_read_as_a_plain_search_reads_them(text: bytes) -> None:
     """With the real, long markers: pieces of them are put together, so that many almost-markers come."""
     text = text.replace(b"a", b"</p>").replace(b"b", b"<p=").replace(b"x", b"</f>")
@@ -176,7 +178,7 @@ def test_a_marker_may_have_characters_that_are_not_ascii() -> None:
 
 
 @given(stop_sets(), befores, texts, st.integers(0, 3), st.none() | st.integers(0, 3), st.data())
-@examples(400)
+@examples(250)
 def test_counted_text_has_a_length_within_its_bounds(
     stops: tuple[tuple[Stop, ...], frozenset[int]],
     before: bytes,

@@ -31,8 +31,10 @@ def beginning(vocabulary: Iterable[bytes], path: bytes) -> set[int]:
 
 
 @given(tokens, st.lists(st.sampled_from(b"ab\xffc"), min_size=1, max_size=5).map(bytes))
-@examples(300)
-def test_a_position_has_the_tokens_that_end_there_and_those_below(vocabulary: list[bytes], path: bytes) -> None:
+@examples(120)
+def test_a_position_has_the_tokens_that_end_there_and_those_below(
+    vocabulary: list[bytes], path: bytes
+) -> None:
     trie = Trie(vocabulary, len(vocabulary) + 3)
     position = at(trie, path)
     below = beginning(vocabulary, path)
@@ -59,7 +61,7 @@ def test_ids_of_equal_byte_strings_are_all_kept_and_empty_ones_are_left_out(voca
 
 
 @given(tokens, st.sets(st.integers(0, 40), min_size=1))
-@examples(200)
+@examples(100)
 def test_a_merged_position_is_the_union_of_its_places(vocabulary: list[bytes], picked: set[int]) -> None:
     trie = Trie(vocabulary, len(vocabulary))
     paths = sorted({token[:size] for token in vocabulary for size in range(len(token) + 1)})
@@ -83,8 +85,10 @@ def test_one_place_is_one_object_wherever_it_is_reached_from() -> None:
 
 
 @given(tokens, st.lists(st.sampled_from(b"ab\xff"), min_size=1, max_size=3).map(bytes))
-@examples(300)
-def test_a_text_is_inside_a_token_if_it_comes_after_its_first_byte(vocabulary: list[bytes], text: bytes) -> None:
+@examples(120)
+def test_a_text_is_inside_a_token_if_it_comes_after_its_first_byte(
+    vocabulary: list[bytes], text: bytes
+) -> None:
     trie = Trie(vocabulary, len(vocabulary))
     assert trie.inside_a_token(text) == any(text in token[1:] for token in vocabulary)
 

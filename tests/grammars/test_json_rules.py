@@ -67,7 +67,7 @@ def spelling(draw: st.DrawFn, schema: Any, value: Any) -> str:
 
 
 @given(parameters(), st.data())
-@examples(200)
+@examples(100)
 def test_the_arguments_of_a_tool_are_accepted_if_its_schema_accepts_them(
     schema: dict[str, Any], data: st.DataObject
 ) -> None:
@@ -85,7 +85,7 @@ def test_the_arguments_of_a_tool_are_accepted_if_its_schema_accepts_them(
 
 
 @given(schemas(), st.data())
-@examples(200)
+@examples(100)
 def test_an_answer_is_accepted_if_its_schema_accepts_it(schema: dict[str, Any], data: st.DataObject) -> None:
     part, wanted = response_grammar(schema, VOCABULARY), meaning(schema)
     valid = data.draw(instances(wanted))
@@ -96,7 +96,7 @@ def test_an_answer_is_accepted_if_its_schema_accepts_it(schema: dict[str, Any], 
 
 
 @given(parameters(depth=1), st.data())
-@examples(60)
+@examples(30)
 def test_members_come_in_any_order(schema: dict[str, Any], data: st.DataObject) -> None:
     part, wanted = tool_grammar(schema), meaning(schema, closed=True)
     members = list(data.draw(instances(wanted)).items())

@@ -29,8 +29,10 @@ def test_names_that_are_alike_are_numbered() -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.text(max_size=4))))
-@examples(100)
-def test_rules_are_lower_case_and_terminals_upper_case_and_none_comes_twice(wanted: list[tuple[bool, str]]) -> None:
+@examples(50)
+def test_rules_are_lower_case_and_terminals_upper_case_and_none_comes_twice(
+    wanted: list[tuple[bool, str]],
+) -> None:
     names = Names()
     given_out = [names.rule(text) if is_rule else names.terminal(text) for is_rule, text in wanted]
     assert len(set(given_out)) == len(given_out)

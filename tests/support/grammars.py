@@ -1,10 +1,10 @@
 """Small grammars for tests of the engine alone."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from hypothesis import strategies as st
-from lark import Lark
+from lark import Lark, Token
 from lark.lexer import Lexer
 
 from larksong.engine.attributes import Action, Predicate
@@ -75,7 +75,9 @@ def lettered(part: Grammar) -> tuple[Grammar, dict[str, str]]:
     What the attributes ask for, the labels of names, stays.
     """
     readable = expand(part)
-    names = [name for name, terminal in readable.terminals.items() if not isinstance(terminal.definition, Special)]
+    names = [
+        name for name, terminal in readable.terminals.items() if not isinstance(terminal.definition, Special)
+    ]
     letters = {name: chr(0x21 + i) for i, name in enumerate(names)}
     assert len(letters) < 0x7F - 0x21
     terminals = dict(readable.terminals)
@@ -96,7 +98,7 @@ class NoLexer(Lexer):
     def __init__(self, conf: object) -> None:
         pass
 
-    def lex(self, lexer_state: object, parser_state: object) -> Iterable[object]:
+    def lex(self, lexer_state: object, parser_state: object) -> Iterator[Token]:
         return iter(())
 
 

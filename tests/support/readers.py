@@ -46,7 +46,9 @@ def _qwen3_coder(text: str) -> tuple[str, dict[str, str], str]:
     while text.startswith("<parameter="):
         key, _, text = text.removeprefix("<parameter=").partition(">")
         # The value begins after the line break, which is also the first byte of the marker of an empty one.
-        ends = [at for stop in ("<parameter=", "</function>") if (at := text.find("\n</parameter>\n" + stop)) >= 0]
+        ends = [
+            at for stop in ("<parameter=", "</function>") if (at := text.find("\n</parameter>\n" + stop)) >= 0
+        ]
         assert ends, f"no end of {key!r} in {text[:60]!r}"
         assert key not in parameters
         parameters[key] = text[1 : min(ends)] if min(ends) else ""

@@ -30,13 +30,31 @@ scalars = (
 )
 keys = st.sampled_from(KEYS + FREE_KEYS)
 json_values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3), max_leaves=6
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=6,
 )
 
 
 # -- schemas
 
-ENUM_VALUES = ("a", "ab", "b c", "é", 'x"\n', "12", 1, 12, -7, 0.5, None, True, False, [1, "a"], {"a": {"b": []}})
+ENUM_VALUES: tuple[Any, ...] = (
+    "a",
+    "ab",
+    "b c",
+    "é",
+    'x"\n',
+    "12",
+    1,
+    12,
+    -7,
+    0.5,
+    None,
+    True,
+    False,
+    [1, "a"],
+    {"a": {"b": []}},
+)
 
 
 def schemas(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
@@ -46,9 +64,9 @@ def schemas(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
         lengths(),
         enums(),
         st.sampled_from(ENUM_VALUES).map(lambda value: {"const": value}),
-        st.lists(st.sampled_from(["string", "integer", "number", "boolean", "null"]), min_size=1, unique=True).map(
-            lambda names: {"type": names}
-        ),
+        st.lists(
+            st.sampled_from(["string", "integer", "number", "boolean", "null"]), min_size=1, unique=True
+        ).map(lambda names: {"type": names}),
         st.just({"description": "anything at all"}),
     ]
     if depth > 0:
@@ -58,7 +76,9 @@ def schemas(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
 
 @st.composite
 def lengths(draw: st.DrawFn) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": draw(st.sampled_from(["string", ["string", "null"], ["integer", "string"]]))}
+    schema: dict[str, Any] = {
+        "type": draw(st.sampled_from(["string", ["string", "null"], ["integer", "string"]]))
+    }
     lower = draw(st.none() | st.integers(0, 3))
     upper = draw(st.none() | st.integers(lower or 0, 6))
     if lower is not None:
@@ -255,7 +275,9 @@ def _object_instances(draw: st.DrawFn, schema: Schema) -> dict[str, Any]:
     declared, required = schema.get("properties", {}), schema.get("required", ())
     extra = schema.get("additionalProperties", True)
     members = {
-        name: draw(instances(sub)) for name, sub in declared.items() if name in required or draw(st.booleans())
+        name: draw(instances(sub))
+        for name, sub in declared.items()
+        if name in required or draw(st.booleans())
     }
     if extra is not False:
         for name in draw(st.lists(st.sampled_from(FREE_KEYS), max_size=2, unique=True)):
@@ -300,7 +322,9 @@ def spell(value: Any, rng: Random, *, compact: bool, ascii_only: bool) -> str:
             if members and rng.random() < 0.1:
                 name, member = rng.choice(members)
                 members.insert(rng.randint(0, len(members)), (name, rng.choice([member, None, "again"])))
-            written = [json.dumps(name, **options) + options["separators"][1] + write(m) for name, m in members]
+            written = [
+                json.dumps(name, **options) + options["separators"][1] + write(m) for name, m in members
+            ]
             return "{" + options["separators"][0].join(written) + "}"
         if isinstance(part, list):
             return "[" + options["separators"][0].join(map(write, part)) + "]"

@@ -12,9 +12,7 @@ BYTES = tuple(bytes([byte]) for byte in range(256))
 
 
 @lru_cache(maxsize=64)
-def vocabulary(
-    pieces: tuple[bytes, ...] = (), markers: tuple[str, ...] = (), padding: int = 0
-) -> Vocabulary:
+def vocabulary(pieces: tuple[bytes, ...] = (), markers: tuple[str, ...] = (), padding: int = 0) -> Vocabulary:
     """Ids: the 256 bytes, then `pieces`, then `markers`, then `END`; the logits are `padding` columns wider."""
     tokens = [*BYTES, *pieces]
     special = {marker: len(tokens) + i for i, marker in enumerate((*markers, END))}
@@ -88,4 +86,7 @@ def split_markers(data: bytes, markers: Iterable[bytes]) -> Iterator[bytes]:
 def text_of(of: Vocabulary, tokens: Sequence[int]) -> bytes:
     """The bytes of tokens; markers are spelled out, ends are not."""
     names = {token: name.encode() for name, token in of.special.items() if token not in of.eos_ids}
-    return b"".join(of.tokens[token] if token < len(of.tokens) and of.tokens[token] else names.get(token, b"") for token in tokens)
+    return b"".join(
+        of.tokens[token] if token < len(of.tokens) and of.tokens[token] else names.get(token, b"")
+        for token in tokens
+    )

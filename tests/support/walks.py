@@ -1,15 +1,16 @@
 """Random walks over the tokens that masks allow."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable
 from random import Random
-from types import UnionType
 
-from larksong.engine.events import Content, Json, Text
+from larksong.engine.events import Content, Json, ParseEvent, Text
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from tests.support.calls import joined
 from tests.support.masks import allowed
-from tests.support.vocabularies import cut_with_markers, text_of
+from tests.support.schemas import KEYS
+from tests.support.vocabularies import cut, cut_with_markers, text_of
 
 # What leads on in the formats: a walk that has to come to an end writes these where they are not data.
 MARKUP = (
@@ -53,8 +54,10 @@ MARKUP = (
 class Walker:
     """Walks over a vocabulary: at random for a while, then towards the end."""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, names: Iterable[str] = KEYS) -> None:
+        """`names`: those of JSON members that may be required, since no walk would find them by chance."""
         self.vocabulary = vocabulary
+        self._keys = [cut(vocabulary, json.dumps(name, ensure_ascii=False).encode() + b":") for name in names]
         self._ids = {token[0]: i for i, token in enumerate(vocabulary.tokens) if len(token) == 1}
         pieces = {m[i:j] for m in (*MARKUP, b'"}}]') for i in range(len(m)) for j in range(i + 1, len(m) + 1)}
         self._markup = {i for i, token in enumerate(vocabulary.tokens) if token in pieces}
@@ -67,7 +70,7 @@ class Walker:
         rng: Random,
         *,
         wander: int,
-        limit: int = 600,
+        limit: int = 3000,
         visit: Callable[[Matcher, set[int]], None] = lambda matcher, choices: None,
     ) -> list[int]:
         """Advance `matcher` until it is finished, or `limit` tokens long; returns the tokens.
@@ -103,22 +106,26 @@ class Walker:
         if markers := sorted(choices & self._markers):
             return [markers[0]]
         for markup, tokens in self._spelled:
-            if self._leads_on(matcher, tokens, markup, Text | Content | Json):
+            if self._leads_on(matcher, tokens, markup, (Text, Content, Json)):
                 return tokens.copy()
         # In a string everything is allowed, its end too; elsewhere the brackets come first.
         in_string = self._ids[ord("a")] in choices and self._ids[ord("}")] in choices
-        for byte in b'"' if in_string else b'}]"':
-            if self._leads_on(matcher, [self._ids[byte]], bytes([byte]), Text | Content):
-                return [self._ids[byte]]
+        candidates = [[self._ids[byte]] for byte in (b'"' if in_string else b"}]")]
+        if not in_string:
+            candidates += [*rng.sample(self._keys, len(self._keys)), [self._ids[ord('"')]]]
+        for tokens in candidates:
+            if self._leads_on(matcher, tokens, text_of(self.vocabulary, tokens), (Text, Content)):
+                return tokens.copy()
         return []
 
     @staticmethod
-    def _leads_on(matcher: Matcher, tokens: list[int], text: bytes, data: UnionType) -> bool:
+    def _leads_on(matcher: Matcher, tokens: list[int], text: bytes, data: tuple[type, ...]) -> bool:
         """Whether `text` may come and is not `data`."""
         at = matcher.fork()
-        events = []
+        events: list[ParseEvent] = []
         for token in tokens:
             if not at.allows(token):
                 return False
             events += at.advance(token)
-        return not any(isinstance(event, data) and event.data.endswith(text) for event in joined(events))
+        pieces = [event for event in joined(events) if isinstance(event, Text | Content | Json)]
+        return not any(isinstance(piece, data) and piece.data.endswith(text) for piece in pieces)

@@ -209,7 +209,7 @@ async def test_forced_turns_are_as_likely_as_sampled_ones(
 
 @pytest.fixture(scope="module")
 def smollm2_backend() -> Iterator[TransformersBackend]:
-    backend = TransformersBackend.load()
+    backend = TransformersBackend.load(threads=1)
     yield backend
     backend.close()
 

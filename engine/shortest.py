@@ -1,0 +1,222 @@
+"""Shortest ways to the end of a terminal, from any state of its byte automaton.
+
+Best-first search over states (A*: Hart, Nilsson and Raphael, 1968), one byte a step. Of two ways of the same
+length the one with the more ordinary bytes wins, so the way from each state on a shortest way is its rest:
+the cost of finishing falls with every byte that is written of it.
+
+Nothing here depends on a grammar, so what is found is kept as long as the lexeme lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from heapq import heappop, heappush
+from operator import itemgetter
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+from larksong.engine.dfa import DEAD, DFA, Counted, Words
+from larksong.engine.lexeme import Lexeme
+
+# The bytes by how ordinary they are: printable ASCII, line breaks, parts of other characters, controls.
+_ORDER = (*range(0x20, 0x7F), 0x0A, *range(0x80, 0x100), *range(0x0A), *range(0x0B, 0x20), 0x7F)
+_RANKS = bytes(_ORDER.index(byte) for byte in range(256))
+_BYTES = bytes(_ORDER)
+_LAST_FIRST = _ORDER[::-1]
+_in_order = itemgetter(*_LAST_FIRST)
+_FILL = 0x20
+_MANY_STATES = 2048
+
+
+class End(NamedTuple):
+    """A shortest way out: the bytes still to be written, and the accepting state that they lead to."""
+
+    text: bytes
+    state: int
+
+
+class _Known:
+    """What is known of one lexeme. It must not refer to it: the lexeme would never be let go."""
+
+    def __init__(self) -> None:
+        self.ends: dict[int, tuple[End, ...]] = {}
+        self.distances: dict[int, int] | None = None
+        self.farthest: int | None = None
+        self.farthest_is_known = False
+
+
+_KNOWN: WeakKeyDictionary[Lexeme, _Known] = WeakKeyDictionary()
+
+
+def _known(lexeme: Lexeme) -> _Known:
+    known = _KNOWN.get(lexeme)
+    return known if known is not None else _KNOWN.setdefault(lexeme, _Known())
+
+
+def shortest_ends(lexeme: Lexeme, state: int) -> tuple[End, ...]:
+    """The shortest way out of a terminal for each outcome that it can still have (`Lexeme.outcome`)."""
+    known = _known(lexeme).ends
+    found = known.get(state)
+    if found is None:
+        found = known.setdefault(state, tuple(_ends(lexeme, state).values()))
+    return found
+
+
+def _ends(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
+    if lexeme.words is not None:
+        return _word_ends(lexeme, lexeme.words, state)
+    if isinstance(lexeme.dfa, Counted):
+        filled, fill = _fill(lexeme.dfa, state)
+        if fill:
+            return {
+                lexeme.outcome(end.state): End(fill + end.text, end.state)
+                for end in shortest_ends(lexeme, filled)
+            }
+    return _search(lexeme, state)
+
+
+def _word_ends(lexeme: Lexeme, words: Words, state: int) -> dict[Hashable, End]:
+    found: dict[Hashable, End] = {}
+    todo = [(b"", state)]
+    for text, node in todo:
+        if node in words.labels:
+            outcome = lexeme.outcome(node)
+            best = found.get(outcome)
+            if best is None or (len(text), text) < (len(best.text), best.text):
+                found[outcome] = End(text, node)
+        todo += [(text + bytes((byte,)), child) for byte, child in words.edges[node].items()]
+    return found
+
+
+def _fill(dfa: Counted, state: int) -> tuple[int, bytes]:
+    """Blanks up to the minimum length, where characters can be added one by one."""
+    base, count = dfa.pair(state)
+    missing = dfa.minimum - count
+    if missing < 2 or dfa.dfa.row(base)[_FILL] != base:
+        return state, b""
+    return dfa.state(base, dfa.bound(base, dfa.minimum)), bytes((_FILL,)) * missing
+
+
+def _search(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
+    found: dict[Hashable, End] = {}
+    counted = isinstance(lexeme.dfa, Counted)
+    slack = _slack(lexeme)
+    limit: int | None = None
+    heap: list[tuple[int, bytes, int]] = [(_at_least(lexeme, state), b"", state)]
+    seen: set[int] = set()
+    while heap:
+        length, path, at = heappop(heap)
+        if limit is not None and length > limit:
+            break
+        if at in seen:
+            continue
+        seen.add(at)
+        if lexeme.accepts(at):
+            found.setdefault(lexeme.outcome(at), End(path.translate(_BYTES), at))
+            if lexeme.text is None:
+                break
+            if limit is None and counted:
+                limit = length + slack
+        for following, byte in _steps(lexeme, at):
+            if following not in seen:
+                longer = path + _RANKS[byte : byte + 1]
+                heappush(heap, (len(longer) + _at_least(lexeme, following), longer, following))
+    return found
+
+
+def _steps(lexeme: Lexeme, state: int) -> Iterable[tuple[int, int]]:
+    """The states that can follow, each with the most ordinary byte that leads there."""
+    steps = dict(zip(_in_order(lexeme.row(state)), _LAST_FIRST, strict=True))
+    steps.pop(DEAD, None)
+    return steps.items()
+
+
+def _slack(lexeme: Lexeme) -> int:
+    """How much longer than the shortest a way to another stop can be that is worth knowing."""
+    if lexeme.text is None:
+        return 0
+    lengths = [len(stop.marker) for stop in lexeme.text.stops]
+    return max(lengths, default=0) - min(lengths, default=0)
+
+
+def _at_least(lexeme: Lexeme, state: int) -> int:
+    """A lower bound on the way out. Only length bounds need one: without it each count is a state more."""
+    dfa = lexeme.dfa
+    if not isinstance(dfa, Counted) or dfa.accepts(state):
+        return 0
+    base, count = dfa.pair(state)
+    closing = min((len(stop.marker) for stop in lexeme.text.stops), default=0) if lexeme.text else 1
+    return max(_distances(lexeme, dfa).get(base, 0), dfa.minimum + closing - count)
+
+
+def _distances(lexeme: Lexeme, dfa: Counted) -> dict[int, int]:
+    """The bytes from each state of the automaton without bounds to its end."""
+    known = _known(lexeme)
+    if known.distances is None:
+        before = _predecessors(dfa.dfa) or {}
+        known.distances = _distance_to([state for state in before if dfa.dfa.accepts(state)], before)
+    return known.distances
+
+
+def farthest(lexeme: Lexeme, state: int) -> int | None:
+    """An upper bound on the bytes of a shortest way out from anywhere behind `state`, whatever the outcome.
+
+    None where the automaton has too many states to know.
+    """
+    if lexeme.words is not None:
+        return _height(lexeme.words, state)
+    known = _known(lexeme)
+    if not known.farthest_is_known:
+        known.farthest, known.farthest_is_known = _farthest(lexeme), True
+    return known.farthest
+
+
+def _height(words: Words, state: int) -> int:
+    height = -1
+    level = [state]
+    while level:
+        height += 1
+        level = [child for node in level for child in words.edges[node].values()]
+    return height
+
+
+def _farthest(lexeme: Lexeme) -> int | None:
+    dfa = lexeme.dfa
+    # With bounds on the length a character is completed first (3 bytes), then blanks come up to the minimum.
+    extra = dfa.minimum + 3 if isinstance(dfa, Counted) else 0
+    base = dfa.dfa if isinstance(dfa, Counted) else dfa
+    before = _predecessors(base)
+    if before is None:
+        return None
+    by_outcome: dict[Hashable, list[int]] = {}
+    for state in before:
+        if base.accepts(state):
+            outcome = lexeme.text.stop.get(state) if lexeme.text else None
+            by_outcome.setdefault(outcome, []).append(state)
+    return extra + max(max(_distance_to(ends, before).values()) for ends in by_outcome.values())
+
+
+def _predecessors(dfa: DFA) -> dict[int, list[int]] | None:
+    """The states that lead to each state; None where there are too many."""
+    before: dict[int, list[int]] = {dfa.start: []}
+    todo = [dfa.start]
+    for state in todo:
+        for following in set(dfa.row(state)) - {DEAD}:
+            if following not in before:
+                before[following] = []
+                todo.append(following)
+            before[following].append(state)
+        if len(todo) > _MANY_STATES:
+            return None
+    return before
+
+
+def _distance_to(ends: list[int], before: dict[int, list[int]]) -> dict[int, int]:
+    """The length of the shortest way to one of `ends`, from each state that has one."""
+    distance = dict.fromkeys(ends, 0)
+    for state in (queue := list(ends)):
+        for earlier in before[state]:
+            if earlier not in distance:
+                distance[earlier] = distance[state] + 1
+                queue.append(earlier)
+    return distance

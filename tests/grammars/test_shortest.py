@@ -1,0 +1,50 @@
+"""The shortest text in closed form is the one that the search over the built grammar finds."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larksong.engine.engine import Engine
+from larksong.grammars import Tool, format_names, wire_format
+from larksong.grammars.schema import SchemaReader
+from larksong.grammars.shortest import shortest_json
+from tests.support.examples import examples
+from tests.support.grammars import ended
+from tests.support.schemas import parameters
+from tests.support.vocabularies import vocabulary
+
+ENGINE = Engine(vocabulary())
+
+
+@pytest.mark.parametrize("name", format_names())
+@given(parameters(), st.randoms(use_true_random=False))
+@examples(60)
+def test_closed_form_is_what_the_search_finds(name: str, schema: dict[str, Any], rng: Any) -> None:
+    written = wire_format(name)
+    properties = list(schema["properties"].items())
+    rng.shuffle(properties)
+    tool = Tool("t", parameters={**schema, "properties": dict(properties)})
+    type_ = SchemaReader("t").parameters(tool.parameters)
+    automaton = ENGINE.automaton(ended(written.arguments(tool, type_), ENGINE.vocabulary))
+    *pieces, end = automaton.band.closing.shortest(automaton.start)
+    assert end in ENGINE.vocabulary.eos_ids
+    assert b"".join(
+        piece for piece in pieces if isinstance(piece, bytes)
+    ).decode() == written.shortest_arguments(type_)
+
+
+@pytest.mark.parametrize(
+    ("schema", "text"),
+    [
+        ({"type": "string", "minLength": 3}, '"   "'),
+        ({"type": ["string", "integer"]}, "0"),
+        ({"type": "array", "minItems": 2, "items": {"type": "boolean"}}, "[true,true]"),
+        ({"enum": ["yes", "no", 10]}, "10"),
+        ({"type": "object", "properties": {"é": {"type": "null"}, "b": {}}, "required": ["é"]}, '{"é":null}'),
+        ({}, "0"),
+    ],
+)
+def test_shortest_json(schema: dict[str, Any], text: str) -> None:
+    assert shortest_json(SchemaReader().read(schema)) == text

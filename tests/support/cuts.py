@@ -1,0 +1,62 @@
+"""The same turn cut into tokens in every way: vocabularies made to hold just these pieces."""
+
+from collections.abc import Sequence
+from random import Random
+
+from hypothesis import strategies as st
+
+from larksong.engine.engine import Engine
+from larksong.engine.events import Events
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars import CallPolicy, Tool, wire_format
+from tests.support.schemas import instances, meaning, parameters
+from tests.support.vocabularies import cut, split_markers, vocabulary
+
+Steps = list[Events]
+CONTENTS = ("", "Hi <tool", "a\n<tool_call<", "é😀 “x”\n\n", "<tool_call ", "</tool_cal>")
+
+
+@st.composite
+def turns(draw: st.DrawFn, name: str) -> tuple[list[Tool], str]:
+    """Tools, and the text of a turn with some of their calls."""
+    tools = [Tool(("f", "get_weather")[i], "", draw(parameters())) for i in range(draw(st.integers(1, 2)))]
+    called = draw(st.lists(st.sampled_from(tools), max_size=2))
+    wire = wire_format(name)
+    calls = [
+        wire.render_call(tool.name, draw(instances(meaning(tool.parameters, closed=True)))) for tool in called
+    ]
+    return tools, draw(st.sampled_from(CONTENTS)) + "\n".join(calls)
+
+
+def pieces(text: bytes, rng: Random, mean: float) -> list[bytes]:
+    """`text` cut at random places, into pieces of `mean` bytes on average."""
+    places = [at for at in range(1, len(text)) if rng.random() < 1 / mean]
+    return [text[i:j] for i, j in zip([0, *places], [*places, len(text)], strict=True) if i < j]
+
+
+def run(name: str, tools: Sequence[Tool], cut_up: Sequence[bytes], markers: tuple[str, ...] = ()) -> Steps:
+    """The events of each step when the pieces are the tokens, and of the end."""
+    of = vocabulary(tuple(dict.fromkeys(cut_up)), markers)
+    known = {marker.encode() for marker in markers}
+    tokens = [of.special[piece.decode()] if piece in known else _id(of, piece) for piece in cut_up]
+    matcher = Engine(of).matcher(wire_format(name).grammar(tools, CallPolicy(), of))
+    steps = [matcher.advance(token) for token in tokens]
+    assert matcher.fault is None
+    (end,) = of.eos_ids
+    assert matcher.complete
+    return [*steps, matcher.advance(end), matcher.finish()]
+
+
+def _id(of: Vocabulary, piece: bytes) -> int:
+    (token,) = cut(of, piece)
+    return token
+
+
+def every_cut(text: bytes, rng: Random, markers: tuple[str, ...] = ()) -> list[list[bytes]]:
+    """One byte a piece, some random cuts, and (between the markers) whole."""
+    parts = list(split_markers(text, [marker.encode() for marker in markers]))
+    known = {marker.encode() for marker in markers}
+    found = []
+    for mean in (1, 2, 10, 1e9):
+        found.append([p for part in parts for p in ([part] if part in known else pieces(part, rng, mean))])
+    return found
