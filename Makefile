@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat bench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat bench bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -33,6 +33,9 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
+
+bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
+	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)
 
 lint: $(VENV)/stamp-dev  ## check style and imports
 	$(BIN)/ruff check .

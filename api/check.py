@@ -159,7 +159,8 @@ def _expected(automaton: Automaton, configuration: Configuration) -> list[str]:
 
 def command(
     unenforceable: Annotated[
-        str | None, typer.Option(help="keywords that nothing can enforce: refuse or widen, whatever strict says")
+        str | None,
+        typer.Option(help="keywords that nothing can enforce: refuse or widen, whatever strict says"),
     ] = None,
     formats: Annotated[bool, typer.Option(help="assert `format`")] = True,
 ) -> None:

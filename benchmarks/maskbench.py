@@ -2,10 +2,10 @@
 
     make bench-maskbench DATA=FILE        FILE: JSON lines (may be gzipped), each {"name", "schema", "tests"}
 
-Each test has an instance as `data` and whether it is `valid`. As in MaskBench itself (guidance-ai/jsonschemabench)
-a schema passes if it compiles and all its instances are judged rightly, and two times are taken: to the first
-mask (TTFM: from the schema's text on) and for each further mask (TBM: mask and advance). The data has no
-licence: it is read where it lies.
+Each test has an instance as `data` and whether it is `valid`. As in MaskBench itself
+(guidance-ai/jsonschemabench) a schema passes if it compiles and all its instances are judged rightly, and two
+times are taken: to the first mask (TTFM: from the schema's text on) and for each further mask (TBM: mask and
+advance). The data has no licence: it is read where it lies.
 """
 
 from __future__ import annotations
@@ -229,8 +229,7 @@ def read(sequence: Sequence_, ids: Sequence[int], times: list[float]) -> bool:
 
 
 def cases(path: Path) -> Iterator[dict[str, Any]]:
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else path.open()
-    with opened as lines:
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
         for line in lines:
             yield json.loads(line)
 

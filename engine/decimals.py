@@ -115,10 +115,10 @@ def _sign(number: int) -> int:
 
 
 class _Place(NamedTuple):
-    """Digits read of the integer part or (`point`) of the fraction; how they compare with both bounds."""
+    """`digits` read of the integer part or (`point`) of the fraction; how they compare with both bounds."""
 
     point: bool
-    count: int
+    digits: int
     low: int
     high: int
     leading_zero: bool = False
@@ -164,23 +164,23 @@ class _Magnitudes:
         return found
 
     def _integer(self, place: _Place, digit: int) -> _Place:
-        low = self._low.compare(place.low, digit, place.count)
-        high = self._high.compare(place.high, digit, place.count)
-        return _Place(False, place.count + 1, low, high, place.count == 0 and digit == 0)
+        low = self._low.compare(place.low, digit, place.digits)
+        high = self._high.compare(place.high, digit, place.digits)
+        return _Place(False, place.digits + 1, low, high, place.digits == 0 and digit == 0)
 
     def _whole(self, place: _Place) -> tuple[int, int]:
         if place.point:
             return place.low, place.high
         return (
-            self._low.whole_ends(place.low, place.count),
-            self._high.whole_ends(place.high, place.count),
+            self._low.whole_ends(place.low, place.digits),
+            self._high.whole_ends(place.high, place.digits),
         )
 
     def _accepts(self, place: _Place) -> bool:
-        if place.point and place.count == 0:
+        if place.point and place.digits == 0:
             return False
         low, high = self._whole(place)
-        read = place.count if place.point else 0
+        read = place.digits if place.point else 0
         # The digits that a bound still has make it the larger number.
         if low == 0 and self._low.fraction[read:]:
             low = -1
@@ -191,18 +191,18 @@ class _Magnitudes:
 
     def _following(self, place: _Place) -> Iterator[tuple[int, _Place]]:
         if not place.point:
-            if not place.leading_zero and place.count < min(INTEGER_DIGITS, len(self._high.whole)):
+            if not place.leading_zero and place.digits < min(INTEGER_DIGITS, len(self._high.whole)):
                 for digit in range(10):
                     yield ord("0") + digit, self._integer(place, digit)
             low, high = self._whole(place)
             if self._fractions and low >= 0 and high <= 0:
                 yield ord("."), _Place(True, 0, low, high)
-        elif place.count < FRACTION_DIGITS:
+        elif place.digits < FRACTION_DIGITS:
             for digit in range(10):
-                low = self._low.compare_fraction(place.low, digit, place.count)
-                high = self._high.compare_fraction(place.high, digit, place.count)
+                low = self._low.compare_fraction(place.low, digit, place.digits)
+                high = self._high.compare_fraction(place.high, digit, place.digits)
                 if low >= 0 and high <= 0:
-                    yield ord("0") + digit, _Place(True, place.count + 1, low, high)
+                    yield ord("0") + digit, _Place(True, place.digits + 1, low, high)
 
 
 def _trimmed(edges: list[dict[int, int]], accepting: set[int]) -> Table:
@@ -262,7 +262,7 @@ class Multiples(LazyAutomaton[tuple[int, int]]):
     def _may_end(self, place: int, remainder: int) -> bool:
         """Whether digits up to the last place that counts can complete a multiple."""
         rest = 10 ** (self._places - place)
-        return -(remainder * rest) % self._modulus < rest
+        return bool(-(remainder * rest) % self._modulus < rest)
 
     def _state(self, place: int, remainder: int) -> int:
         rest = 10 ** (self._places - max(place, 0))

@@ -13,17 +13,27 @@ from itertools import chain, count
 
 from larksong.engine.attributes import Action
 from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Choice, Keys, Role, Sub, Terminal
+from larksong.engine.terminals import Choice, Keys, Literal, Role, Sub, Terminal
 
 
 def expand(grammar: Grammar) -> Grammar:
     """`grammar` with its sub-grammars inlined and its names told apart."""
-    return _split_keys(_inline(grammar))
+    return _split_keys(_inline_values(_inline(grammar)))
 
 
 def _inline(grammar: Grammar) -> Grammar:
     """Put each sub-grammar in the place of the terminal that enters it, one alternative for each label."""
-    subs = {name: t.definition for name, t in grammar.terminals.items() if isinstance(t.definition, Sub)}
+    called = {
+        name
+        for rule in grammar.rules
+        if any(_opens_function(grammar, name) for name in rule.expansion)
+        for name in rule.expansion
+    }
+    subs = {
+        name: terminal.definition
+        for name, terminal in grammar.terminals.items()
+        if isinstance(terminal.definition, Sub) and name in called
+    }
     if not subs:
         return grammar
     rules: list[Rule] = []
@@ -36,7 +46,7 @@ def _inline(grammar: Grammar) -> Grammar:
             rules.append(rule)
             continue
         # The function's name before it chooses the grammar by its label.
-        chooser = next(name for name in rule.expansion if grammar.terminals[name].role is Role.FUNCTION_OPEN)
+        chooser = next(name for name in rule.expansion if _opens_function(grammar, name))
         terminals.pop(chooser, None)
         choice = grammar.terminals[chooser].definition
         assert isinstance(choice, Choice)
@@ -54,14 +64,53 @@ def _inline(grammar: Grammar) -> Grammar:
     return Grammar(tuple(rules), terminals, actions, grammar.start, grammar.title)
 
 
+def _opens_function(grammar: Grammar, name: str) -> bool:
+    return name in grammar.terminals and grammar.terminals[name].role is Role.FUNCTION_OPEN
+
+
+def _inline_values(grammar: Grammar) -> Grammar:
+    """Put the grammar of a value, which is one whatever comes before it, where it is entered."""
+    starts: dict[int, str] = {}
+    kept: list[Grammar] = []  # what is numbered by its id has to stay alive
+    while subs := {n: t.definition for n, t in grammar.terminals.items() if isinstance(t.definition, Sub)}:
+        terminals = {name: terminal for name, terminal in grammar.terminals.items() if name not in subs}
+        actions = dict(grammar.actions)
+        places: dict[str, str] = {}
+        pending: list[tuple[str, Grammar]] = []
+        taken = {rule.origin for rule in grammar.rules}
+        for name, sub in subs.items():
+            entered = sub.choose(None)
+            start = starts.get(id(entered))
+            if start is None:
+                start = starts[id(entered)] = _free(_rule_name(entered.title), taken)
+                taken.add(start)
+                kept.append(entered)
+                pending.append((start, entered))
+            places[name] = start
+        rules = [
+            Rule(rule.origin, tuple(places.get(each, each) for each in rule.expansion))
+            for rule in grammar.rules
+        ]
+        for start, entered in pending:
+            known = taken | {rule.origin for rule in rules}
+            rules += _merge(entered, start, known, terminals, actions)
+        grammar = Grammar(tuple(rules), terminals, actions, grammar.start, grammar.title)
+    return grammar
+
+
 def _merge(
     entered: Grammar, start: str, taken: set[str], terminals: dict[str, Terminal], actions: dict[str, Action]
 ) -> Iterator[Rule]:
     """The rules of a sub-grammar under names that do not clash with what is there."""
     names = {entered.start: start}
+    # What begins an object or array tells the branches of a union apart: it is never shared.
+    openers = {rule.expansion[0] for rule in entered.rules if rule.expansion}
     for name, terminal in entered.terminals.items():
         known = terminals.get(name)
-        if known is not None and known != terminal:
+        opens = (
+            name in openers and isinstance(terminal.definition, Literal) and terminal.definition.text in "[{"
+        )
+        if known is not None and (known != terminal or opens):
             names[name] = _free(f"{start.upper()}_{name}", terminals)
         new = names.get(name, name)
         terminals[new] = Terminal(new, terminal.definition, terminal.role, terminal.predicate)

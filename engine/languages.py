@@ -76,11 +76,13 @@ def _dfa(language: Language, json_string: bool) -> DFA:
         parts.append(_Lengths(_anything(json_string), language.minimum, language.maximum))
     if not parts:
         parts.append(_anything(json_string))
-    dfa = parts[0] if len(parts) == 1 else intersection(*parts, limit=_SEARCHED)
     without = [_regex(pattern, json_string) for pattern in language.unwanted]
+    # A state of many automata costs more to look at.
+    limit = 2 * _SEARCHED // max(2, len(parts) + len(without))
+    dfa = parts[0] if len(parts) == 1 else intersection(*parts, limit=limit)
     if language.excluded:
         without.append(Words([(_spelled(text, json_string), None) for text in language.excluded]))
-    return difference(dfa, *without, limit=_SEARCHED) if without else dfa
+    return difference(dfa, *without, limit=limit) if without else dfa
 
 
 def _spelled(text: str, json_string: bool) -> bytes:

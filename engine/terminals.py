@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from larksong.engine.grammar import Grammar
 
 
+# Product states that are looked at to find out whether a number can be completed.
+_SEARCHED = 3000
+
+
 class Role(Enum):
     """What a terminal means to a reader."""
 
@@ -212,8 +216,8 @@ class Number:
         parts = [dfa, *map(Multiples, self.multiples)]
         if (without or self.multiples) and not self.integer:
             parts.append(compile_regex(r"-?[0-9.]{1,16}", anchored=True))
-        dfa = parts[0] if len(parts) == 1 else intersection(*parts)
-        return difference(dfa, *without) if without else dfa
+        dfa = parts[0] if len(parts) == 1 else intersection(*parts, limit=_SEARCHED)
+        return difference(dfa, *without, limit=_SEARCHED) if without else dfa
 
     def lark(self) -> str:
         return lark_regex(INTEGER if self.integer else NUMBER)

@@ -8,9 +8,9 @@ The forms matter: every LALR state has at most one complete item, so no conflict
     array:   LBRACKET_a RBRACKET | LBRACKET_a items RBRACKET
     items:   value | items COMMA value                      tuples: a rule for each place
 
-Openers and keys are terminals of their own for each object and array, so that branches of a union can be told
-apart; all other terminals are shared. A union is one rule over constructors, never over unions. All objects of
-a union are one rule: which of them are still possible is an attribute.
+Openers and keys are terminals of their own for each object and array, so that branches of a union can be
+told apart; all other terminals are shared. A union is one rule over constructors, never over unions. All
+objects of a union are one rule: which of them are still possible is an attribute.
 
 What a later terminal must not allow is refused before: keys, separators and openers are chosen so that
 whatever follows them can be completed.
@@ -62,6 +62,8 @@ from larksong.grammars.names import Names
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.productive import contents
 from larksong.grammars.schema.shapes import (
+    ANYTHING,
+    ANYTHING_SHAPES,
     ArrayShape,
     EnumShape,
     ItemClass,
@@ -70,8 +72,6 @@ from larksong.grammars.schema.shapes import (
     ObjectShape,
     Shape,
     StringShape,
-    ANYTHING,
-    ANYTHING_SHAPES,
 )
 from larksong.grammars.schema.values import json_text
 from larksong.grammars.shortest import shortest_json
@@ -192,7 +192,9 @@ class RuleBuilder:
                 if not language.minimum and language.maximum is None:
                     return self.json("STRING", JsonString())
                 bounds = f"{language.minimum}_{'' if language.maximum is None else language.maximum}"
-                return self.json(f"STRING_{bounds}".rstrip("_"), JsonString(language.minimum, language.maximum))
+                return self.json(
+                    f"STRING_{bounds}".rstrip("_"), JsonString(language.minimum, language.maximum)
+                )
             case NumberShape(number):
                 if number == replace(PLAIN_NUMBER, integer=number.integer):
                     return self.json("INTEGER" if number.integer else "NUMBER", number)
@@ -298,7 +300,9 @@ class RuleBuilder:
     def _kinds(self, shape: ArrayShape, name: str, opener: str, closer: str) -> list[tuple[str, ...]]:
         """Items that are counted by kind: what an item is to count for is chosen before it is read."""
         counted = contents(shape)
-        forms: list[tuple[str, ...]] = [(opener, closer)] if counted.may_end(0, counted.nothing.counts) else []
+        forms: list[tuple[str, ...]] = (
+            [(opener, closer)] if counted.may_end(0, counted.nothing.counts) else []
+        )
         before: str | None = None
         places: list[tuple[str, tuple[ItemClass, ...]]] = [
             (f"{name}_first_{i}", place) for i, place in enumerate(shape.prefix, 1)
@@ -324,7 +328,9 @@ class RuleBuilder:
         if before is None:
             wanted = f"{name.upper()}_LBRACKET_{item.kinds}"
             first = FirstItem(counted, item.kinds)
-            return self.terminal(Terminal(self.names.terminal(wanted), Literal("["), Role.JSON, first)), symbol
+            return self.terminal(
+                Terminal(self.names.terminal(wanted), Literal("["), Role.JSON, first)
+            ), symbol
         wanted = f"COMMA_{item.kinds}"
         comma = Terminal(wanted, Pattern(COMMA), Role.JSON, NextItem(item.kinds))
         return before, self.terminal(comma), symbol
@@ -365,7 +371,9 @@ class MemberRules:
         plain = len(shapes) == 1 and not (single.minimum or single.maximum is not None or single.dependents)
         self._alternatives = None if plain else self._read_alternatives()
         self.action: Action = (
-            CollectMembers(self.seen) if self._alternatives is None else CollectAlternatives(self._alternatives)
+            CollectMembers(self.seen)
+            if self._alternatives is None
+            else CollectAlternatives(self._alternatives)
         )
 
     @property
@@ -399,9 +407,7 @@ class MemberRules:
         options = []
         for i, shape in enumerate(self._shapes):
             allowed = sum(self._bits[name] for name, nodes in self._nodes.items() if nodes[i] is not None)
-            dependents = tuple(
-                (self._bits[name], self._mask(others)) for name, others in shape.dependents
-            )
+            dependents = tuple((self._bits[name], self._mask(others)) for name, others in shape.dependents)
             options.append(
                 Alternative(
                     self._mask(shape.required),
@@ -450,9 +456,9 @@ class MemberRules:
         """The values of one name, each with the bit mask of the shapes that allow it there."""
         different = {node for node in nodes if node is not None}
         if len(different) == 1:
-            (node,) = different
+            (only,) = different
             having = sum(1 << i for i, each in enumerate(nodes) if each is not None)
-            return [(having, self._builder.nodes(node))]
+            return [(having, self._builder.nodes(only))]
         masks: dict[Shape, int] = {}
         for i, node in enumerate(nodes):
             for shape in self._builder.nodes(node) if node is not None else ():

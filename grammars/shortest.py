@@ -96,7 +96,7 @@ def _of_nodes(schema: Schema, notation: Notation) -> Mapping[Node, str]:
     changed = True
     while changed:
         changed = False
-        for node in reversed(schema.nodes):
+        for node in reversed(list(schema.nodes)):
             if node == ANYTHING:
                 continue
             shapes = schema.nodes[node]

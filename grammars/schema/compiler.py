@@ -33,7 +33,9 @@ from larksong.grammars.schema.tags import Tags
 from larksong.grammars.schema.unenforceable import CannotEnforce
 
 _DEPTH_OF_PROOFS = 12
-_CHOICES = frozenset({"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "dependentSchemas"})
+_CHOICES = frozenset(
+    {"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "dependentSchemas"}
+)
 _CHOICES |= {"unevaluatedProperties", "unevaluatedItems"}
 _SIMPLE = frozenset({
     "type", "enum", "const", "pattern", "format", "minLength", "maxLength",
@@ -141,7 +143,8 @@ class Compiler:
         pointer = f"{record.pointer}/{origin.keyword}"
         if refusal.remote or not self.options.widen or origin in self.dropped:
             raise Unenforceable(
-                f"{self.document.where(record.pointer)}: {origin.keyword!r} cannot be enforced: {refusal.reason}",
+                f"{self.document.where(record.pointer)}: {origin.keyword!r} cannot be enforced: "
+                f"{refusal.reason}",
                 tool=self.document.tool,
                 pointer=pointer,
                 keyword=origin.keyword,
@@ -268,7 +271,9 @@ class Compiler:
             case "$ref" | "$dynamicRef":
                 target = self.document.target(number, keyword, value)
                 if target is None:
-                    raise CannotEnforce(origin, f"{value!r} is not in this document", remote=keyword == "$ref")
+                    raise CannotEnforce(
+                        origin, f"{value!r} is not in this document", remote=keyword == "$ref"
+                    )
                 works.append(Work(target, scopes))
             case "allOf":
                 works += [Work(sub, scopes) for sub in value]
@@ -407,7 +412,9 @@ class Compiler:
             return Choice(origin, tuple((Work(sub, scopes),) for sub in value))
         beside = {k: v for k, v in record.keywords.items() if k not in _CHOICES}
         beside["type"] = draft.types
-        context = ANY if draft.types == ALL_TYPES and len(beside) == 1 else self.document.written(beside, origin)
+        context = (
+            ANY if draft.types == ALL_TYPES and len(beside) == 1 else self.document.written(beside, origin)
+        )
         overlapping: dict[int, list[int]] = {i: [] for i in range(len(value))}
         for i, j in combinations(range(len(value)), 2):
             if not self._disjoint(value[i], value[j], context):
@@ -434,4 +441,3 @@ class Compiler:
             return self.is_empty(self.node((first, second, context)))
         except Unenforceable:
             return False
-

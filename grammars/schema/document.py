@@ -213,7 +213,8 @@ def _schemas(
     if not isinstance(value, list | tuple) or (not value and keyword != "prefixItems"):
         document.invalid(where, keyword, "must be a list of schemas")
     found[keyword] = tuple(
-        document.number(sub, context.resource, f"{where}/{i}", context.depth + 1) for i, sub in enumerate(value)
+        document.number(sub, context.resource, f"{where}/{i}", context.depth + 1)
+        for i, sub in enumerate(value)
     )
 
 
@@ -235,7 +236,9 @@ def _named_schemas(
         found[keyword] = found.get(keyword, ()) + members
     if keyword == "properties":
         # Draft 3 says in the member that it is required.
-        required = [name for name, sub in value.items() if isinstance(sub, Mapping) and sub.get("required") is True]
+        required = [
+            name for name, sub in value.items() if isinstance(sub, Mapping) and sub.get("required") is True
+        ]
         if required:
             found["required"] = tuple(sorted({*found.get("required", ()), *required}))
 

@@ -146,7 +146,7 @@ class Draft:
             self.scalars = {key: texts for key, texts in values.items() if key in known}
 
     def unevaluated_inside(self, number: int, keyword: str) -> bool:
-        """Whether a schema that is applied under `number` has the keyword too: it evaluates all that is left."""
+        """Whether a schema applied under `number` has the keyword too: it evaluates all that is left."""
         return any(
             inner != number and keyword == each and number in self.seen.get(inner, ())
             for inner, each, _ in self.unevaluated

@@ -105,7 +105,9 @@ class Negation:
             case "$ref" | "$dynamicRef":
                 target = self._document.target(number, keyword, value)
                 if target is None:
-                    raise CannotEnforce(Origin(number, keyword), f"{value!r} is not in this document", remote=True)
+                    raise CannotEnforce(
+                        Origin(number, keyword), f"{value!r} is not in this document", remote=True
+                    )
                 yield (self._not(target),)
             case "allOf":
                 yield from ((self._not(sub),) for sub in value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-
 from typing import TYPE_CHECKING
 
 from larksong.engine.errors import UnsupportedPattern
@@ -205,5 +204,3 @@ def _both(first: Language, second: Language, excluded: tuple[str, ...]) -> Langu
         max(first.minimum, second.minimum),
         maximum,
     )
-
-

@@ -19,7 +19,7 @@ def without_dead_ends(shapes: Shapes) -> dict[Node, tuple[Shape, ...]]:
     """The nodes with only such shapes, members and items as have a value."""
     live: set[Node] = set()
     # Nodes come after what refers to them, so that going backwards most are settled at once.
-    pending = [node for node in reversed(shapes) if shapes[node]]
+    pending = [node for node in reversed(list(shapes)) if shapes[node]]
     before = -1
     while len(pending) != before:
         before = len(pending)
@@ -30,7 +30,9 @@ def without_dead_ends(shapes: Shapes) -> dict[Node, tuple[Shape, ...]]:
             else:
                 left.append(node)
         pending = left
-    if len(live) == len(shapes) and all(_has_value(shape, live) for found in shapes.values() for shape in found):
+    if len(live) == len(shapes) and all(
+        _has_value(shape, live) for found in shapes.values() for shape in found
+    ):
         return dict(shapes)
     return {
         node: tuple(_cleaned(shape, live) for shape in found if _has_value(shape, live))

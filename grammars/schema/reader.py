@@ -43,7 +43,7 @@ def read_parameters(schema: Any, tool: str, options: Options = DEFAULT_OPTIONS) 
         schema = {}
     if not isinstance(schema, Mapping):
         raise InvalidSchema(
-            f"tool {tool!r}, the schema: a tool's parameters must be a JSON Schema object, not {kind(schema)}",
+            f"tool {tool!r}: its parameters must be a JSON Schema object, not {kind(schema)}",
             tool=tool,
             pointer="",
         )

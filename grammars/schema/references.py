@@ -170,7 +170,9 @@ def _draft(schema: Any, default: int) -> tuple[int, bool]:
     said = schema.get("$schema") if isinstance(schema, Mapping) else None
     if not isinstance(said, str):
         return default, False
-    found = _DRAFTS.get(said.removesuffix("#").replace("https://json-schema.org/draft-", "http://json-schema.org/draft-"))
+    found = _DRAFTS.get(
+        said.removesuffix("#").replace("https://json-schema.org/draft-", "http://json-schema.org/draft-")
+    )
     return (default, False) if found is None else (found, True)
 
 

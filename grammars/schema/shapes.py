@@ -7,7 +7,7 @@ so that recursion through `$ref` is a cycle of nodes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from larksong.engine.languages import Language
@@ -27,12 +27,12 @@ class EnumShape:
 
 @dataclass(frozen=True)
 class StringShape:
-    language: Language = Language()
+    language: Language = field(default_factory=Language)
 
 
 @dataclass(frozen=True)
 class NumberShape:
-    number: Number = Number()
+    number: Number = field(default_factory=Number)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,8 @@ class Tags:
         if not common:
             return True
         return common == TYPES["object"] and any(
-            name in other_members and values.isdisjoint(other_members[name]) for name, values in members.items()
+            name in other_members and values.isdisjoint(other_members[name])
+            for name, values in members.items()
         )
 
     def _of(self, number: int) -> tuple[frozenset[str], dict[str, frozenset[str]]]:

@@ -1,5 +1,8 @@
-"""JSON Schema: what each keyword accepts, what is refused or widened, and that hostile schemas cost little."""
+"""JSON Schema: what each keyword accepts, what is refused or widened, what hostile schemas cost."""
 
+# ruff: noqa: E501 - tables read best with a case a line
+
+import contextlib
 import json
 import os
 import random
@@ -13,19 +16,27 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
-from larksong.grammars import CallPolicy, InvalidSchema, Options, Tool, Unenforceable, UnsupportedKeyword, wire_format
+from larksong.grammars import (
+    CallPolicy,
+    InvalidSchema,
+    Options,
+    Tool,
+    Unenforceable,
+    UnsupportedKeyword,
+    wire_format,
+)
 from larksong.grammars.response_format import response_grammar, response_widened
-from larksong.grammars.schema import read_parameters
+from larksong.grammars.schema import read_parameters, read_schema
 from tests.support.examples import examples
 from tests.support.random_schemas import instance, schema
 from tests.support.vocabularies import vocabulary
 
 VOCABULARY = vocabulary()
 ENGINE = Engine(VOCABULARY)
-WIDEN = Options(widen=True)
+EXACT, WIDEN = Options(), Options(widen=True)
 
 
-def accepts(schema_: Any, text: str, options: Options = Options()) -> bool:
+def accepts(schema_: Any, text: str, options: Options = EXACT) -> bool:
     return takes(ENGINE.matcher(response_grammar(schema_, VOCABULARY, options)), text)
 
 
@@ -160,7 +171,7 @@ def test_only_the_keyword_itself_is_widened() -> None:
 
 
 def test_remote_references_are_refused_even_where_keywords_are_widened() -> None:
-    with pytest.raises(UnsupportedKeyword, match="http://example.com/x"):
+    with pytest.raises(UnsupportedKeyword, match=r"http://example\.com/x"):
         response_grammar({"$ref": "http://example.com/x"}, VOCABULARY, WIDEN)
 
 
@@ -171,7 +182,9 @@ def test_a_tools_parameters_are_closed_unless_the_schema_says_otherwise() -> Non
     assert not free({"properties": {"a": {}}})
     assert not free({"properties": {"a": {}}, "additionalProperties": False})
     assert free({"properties": {"a": {}}, "additionalProperties": True})
-    assert free({"$ref": "#/$defs/p", "$defs": {"p": {"type": "object", "additionalProperties": {"type": "null"}}}})
+    assert free(
+        {"$ref": "#/$defs/p", "$defs": {"p": {"type": "object", "additionalProperties": {"type": "null"}}}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,10 +214,14 @@ def test_raw_strings_obey_pattern_format_length_and_enum() -> None:
             "e": {"enum": ["x", "y z"]},
         }
     }
-    grammar = wire_format("qwen3_coder").grammar([Tool("t", "", parameters)], CallPolicy(required=True), VOCABULARY)
+    grammar = wire_format("qwen3_coder").grammar(
+        [Tool("t", "", parameters)], CallPolicy(required=True), VOCABULARY
+    )
 
     def call(name: str, value: str) -> bool:
-        text = f"<tool_call>\n<function=t>\n<parameter={name}>\n{value}\n</parameter>\n</function>\n</tool_call>"
+        text = (
+            f"<tool_call>\n<function=t>\n<parameter={name}>\n{value}\n</parameter>\n</function>\n</tool_call>"
+        )
         return takes(ENGINE.matcher(grammar), text)
 
     good = {"p": "a\nb", "d": "2024-01-31", "l": "ab", "e": "y z"}
@@ -230,7 +247,7 @@ HOSTILE: dict[str, Any] = {
     "a catastrophic regex": lambda: {"type": "string", "pattern": "^(a+)+$"},
     "repeated repetitions": lambda: {"type": "string", "pattern": "^(.{0,1000}){0,1000}$"},
     "an exponential automaton": lambda: {"type": "string", "pattern": "(a|b)*a(a|b){18}"},
-    "patterns to multiply": lambda: {"allOf": [{"pattern": "(a|b)*a(a|b){%d}c" % i} for i in range(5, 25)], "type": "string"},
+    "patterns to multiply": lambda: {"allOf": [{"pattern": f"(a|b)*a(a|b){{{i}}}c"} for i in range(5, 25)], "type": "string"},
     "alternatives to multiply": lambda: {"allOf": [{"anyOf": [{"required": [f"a{i}{j}"]} for j in range(4)]} for i in range(20)]},
     "endless": lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}},
     "a long chain": lambda: {
@@ -243,14 +260,10 @@ HOSTILE: dict[str, Any] = {
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
 def test_a_hostile_schema_is_built_or_refused_quickly(make: Any) -> None:
-    from larksong.grammars.schema import read_schema
-
     hostile = make()
     begun = time.thread_time()
-    try:
+    with contextlib.suppress(InvalidSchema, Unenforceable):
         read_schema(hostile)
-    except (InvalidSchema, Unenforceable) as error:
-        assert str(error)
     assert time.thread_time() - begun < 1.5
 
 

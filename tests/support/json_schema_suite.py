@@ -1,4 +1,4 @@
-"""The JSON-Schema-Test-Suite (MIT), as the source package of jsonschema carries it, fetched once a machine."""
+"""The JSON-Schema-Test-Suite (MIT) from the source package of jsonschema, fetched once a machine."""
 
 import json
 import os
@@ -36,7 +36,9 @@ def suite() -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=target.parent) as folder:
             pip = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--quiet"]
-            done = subprocess.run([*pip, "--dest", folder, _REQUIREMENT], capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*pip, "--dest", folder, _REQUIREMENT], capture_output=True, text=True, check=False
+            )
             if done.returncode != 0:
                 raise NotReachable(f"pip could not download {_REQUIREMENT}: {done.stderr.strip()[-300:]}")
             with tarfile.open(next(Path(folder).glob("jsonschema-*.tar.gz"))) as archive:
@@ -69,7 +71,9 @@ def judge(folder: Path, draft: str, part: str, options: Options) -> tuple[dict[s
         except InvalidSchema:
             automaton = None  # nothing satisfies it: all instances must be invalid
         except GrammarsError as error:
-            counts["refused, remote or dynamic" if error.keyword in ("$ref", "$dynamicRef") else "refused"] += 1
+            counts[
+                "refused, remote or dynamic" if error.keyword in ("$ref", "$dynamicRef") else "refused"
+            ] += 1
             continue
         for test in tests:
             counts["tests"] += 1

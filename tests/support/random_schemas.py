@@ -1,4 +1,4 @@
-"""Random schemas of nearly all keywords, and random instances, over few names and values so that they meet."""
+"""Random schemas of nearly all keywords, and instances, over few names and values so that they meet."""
 
 from random import Random
 from typing import Any
@@ -10,7 +10,20 @@ VALUES: tuple[Any, ...] = (
 )
 PATTERNS = ("^a", "b$", "^[a-c]*$", "x", "^.{2,3}$", "[0-9]")
 _SIMPLE = ("type", "values", "number", "string", "any")
-_NESTED = (*_SIMPLE, "object", "object", "object", "array", "contains", "dependent", "union", "union", "not", "if", "beside")
+_NESTED = (
+    *_SIMPLE,
+    "object",
+    "object",
+    "object",
+    "array",
+    "contains",
+    "dependent",
+    "union",
+    "union",
+    "not",
+    "if",
+    "beside",
+)
 
 
 def schema(rng: Random, depth: int) -> Any:
@@ -45,7 +58,11 @@ def _type(rng: Random, depth: int) -> Any:
 
 
 def _values(rng: Random, depth: int) -> Any:
-    return {"enum": rng.sample(VALUES, rng.randint(1, 4))} if rng.random() < 0.5 else {"const": rng.choice(VALUES)}
+    return (
+        {"enum": rng.sample(VALUES, rng.randint(1, 4))}
+        if rng.random() < 0.5
+        else {"const": rng.choice(VALUES)}
+    )
 
 
 def _number(rng: Random, depth: int) -> Any:
@@ -104,7 +121,10 @@ def _contains(rng: Random, depth: int) -> Any:
 
 
 def _dependent(rng: Random, depth: int) -> Any:
-    made: dict[str, Any] = {"type": "object", "properties": {k: schema(rng, depth) for k in rng.sample(KEYS, 2)}}
+    made: dict[str, Any] = {
+        "type": "object",
+        "properties": {k: schema(rng, depth) for k in rng.sample(KEYS, 2)},
+    }
     _maybe(rng, 0.6, made, "dependentRequired", {rng.choice(KEYS): rng.sample(KEYS, 1)})
     _maybe(rng, 0.5, made, "dependentSchemas", {rng.choice(KEYS): schema(rng, depth)})
     return made
