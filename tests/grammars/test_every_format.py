@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (calls are easier to read in one piece)
 """Every wire format: what its masks allow is valid, what it writes is read back, open and strict agree."""
 
 import json
@@ -30,7 +31,15 @@ POLICIES = (
     CallPolicy(required=True, max_calls=1, only="search"),
 )
 SCHEMAS = {tool.name: meaning(tool.parameters, closed=True) for tool in TOOLS}
-ELEMENTS = ("qwen3_coder", "glm_4_5", "glm_4_7", "minimax_m2", "deepseek_v3_2", "deepseek_v4", "deepseek_v4_1")
+ELEMENTS = (
+    "qwen3_coder",
+    "glm_4_5",
+    "glm_4_7",
+    "minimax_m2",
+    "deepseek_v3_2",
+    "deepseek_v4",
+    "deepseek_v4_1",
+)
 
 
 def open_reader(name: str, of: Vocabulary, *, in_reasoning: bool = False) -> TextReader:
@@ -68,7 +77,9 @@ def told(events: Any) -> Turn:
 @FORMATS
 @BOTH
 @pytest.mark.parametrize("seed", range(3))
-def test_calls_as_the_family_writes_them_are_allowed_and_read_back(name: str, of: Vocabulary, seed: int) -> None:
+def test_calls_as_the_family_writes_them_are_allowed_and_read_back(
+    name: str, of: Vocabulary, seed: int
+) -> None:
     wire = wire_format(name)
     matcher = ENGINES[of].matcher(wire.grammar(TOOLS, CallPolicy(), of))
     events: list[ParseEvent] = []
