@@ -61,6 +61,9 @@ def _repeat(minimum: int, maximum: int | None, unbounded: str) -> str:
     return f"{{{minimum},{'' if maximum is None else maximum}}}"
 
 
+_NOT_EMPTY = {"": r"[^\s\S]", r"\n{0,2}": r"\n{1,2}", r"\n*": r"\n+"}
+
+
 @dataclass(frozen=True)
 class Literal:
     """Exactly this text."""
@@ -118,7 +121,8 @@ class Pattern:
         return compile_regex(self.pattern, anchored=True)
 
     def lark(self) -> str:
-        return lark_regex(self.pattern)
+        # Lark knows no terminals that may be empty: it reads every text of theirs but the empty one.
+        return lark_regex(_NOT_EMPTY.get(self.pattern, self.pattern))
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,9 @@ class WireFormat(ABC):
         in_reasoning: bool = False,
         continued: bool = False,
     ) -> Grammar:
-        """The grammar of text that nobody constrained: any name, any value; the same object for one request.
+        """The grammar of text that nobody constrained: any name, any value.
+
+        It is the same object for the same request.
 
         `tools` tell what type a value has; a tool whose schema cannot be read is any tool. `continued`: the
         text goes on in the middle of an answer, where line breaks are text.

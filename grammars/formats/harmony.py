@@ -124,9 +124,12 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
             for name, text in markers
             if not isinstance(terminals[name].definition, Special)
         ]
+        # Text cannot begin as a call does; further on the same words are text.
+        stops.append(Stop(self.call_marker.encode(), ("CALL",), initial=True))
         terminals["PLAIN"] = Terminal("PLAIN", TextUntil(tuple(stops), open_end=True), Role.CONTENT)
         more = [("END",), ("PLAIN", "END"), ("PLAIN", "turn"), ("PLAIN", "START", "ASSISTANT", "turn")]
-        found = [*rules, *(Rule("start", each) for each in more)]
+        begins_anew = Rule("start", ("turn",)) in rules
+        found = [*rules, *(Rule("start", each) for each in more if begins_anew)]
         for rule in rules:
             if rule.origin != "turn":
                 continue

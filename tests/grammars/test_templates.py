@@ -131,7 +131,7 @@ def rendered(name: str, calls: Calls, tools: list[Tool], content: str, reasoning
     whole = template.render(messages=[user, message], add_generation_prompt=False, **variables)
     if not whole.startswith(prompt):
         # The generation prompt opens (or skips) reasoning, the turn in the history does not, or the reverse.
-        shared = os.path.commonprefix([whole, prompt])
+        shared = os.path.commonprefix([whole, prompt])  # noqa: RUF071 - texts, not paths
         for marker in ("<think>", "</think>", "\n", "<|channel>thought", "<|", "<"):
             shared = shared.removesuffix(marker)
         prompt = shared
