@@ -589,13 +589,12 @@ def _name_parameters(
 ) -> dict[Thread, tuple[int, Events]]:
     """Tell a parameter's name in the token that decides it, and not again where it is complete."""
     named, naming = before.parameter, target.parameter
-    goes_on = named is not None and naming is not None and named.stack is naming.stack
     renamed: dict[Thread, tuple[int, Events]] = {}
     for thread, (was_text, events) in readings.items():
+        told = next((i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events))
+        # Without its completion the same name is still being read; behind it another one may have begun.
+        goes_on = named is not None and told == len(events)
         if named is not None:
-            told = next(
-                (i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events)
-            )
             events = events[:told] + events[told + 1 :]
         if naming is not None and not goes_on:
             events += _completion(naming.bound.terminal, naming.bound.label, None)
