@@ -32,9 +32,10 @@ from larksong.engine.terminals import JsonString, TextUntil
 from larksong.engine.trie import Trie
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
-from larksong.grammars.formats.qwen3_coder import STOPS
+from larksong.grammars.element_format import letter_stops
+from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER
 from larksong.grammars.warm_up import warm_up
-from larksong.grammars.wire_format import tool_text
+from larksong.grammars.wire_format import ToolText, tool_text
 
 Row = tuple[str, str]
 WRITE = Tool(
@@ -109,7 +110,7 @@ def lexing() -> list[Row]:
     state, text = bounded.start, b'"' + b"a" * 100
     for byte in text:
         state = bounded.row(state)[byte]
-    stops = TextUntil(STOPS, before="\n").text()
+    stops = TextUntil(letter_stops(QWEN3_CODER), QWEN3_CODER.before).text()
     numbers = count()
     email = r"[a-z0-9._]+@[a-z0-9.]+\.[a-z]{2,}"
     return [
@@ -159,7 +160,7 @@ def tables_of(name: str, tool: Tool) -> Sequence[object]:
 def arguments(name: str, tool: Tool) -> Grammar:
     """The grammar of a tool's arguments."""
     format_ = wire_format(name)
-    return format_.arguments(*format_._parameters(tool_text(tool)))
+    return format_.arguments(*format_._parameters(ToolText(tool_text(tool), tool.options)))
 
 
 def masks(vocabulary: Vocabulary, tokenizer: Tokenizer) -> list[Row]:

@@ -183,6 +183,24 @@ class ElementFormat(WireFormat):
         return "".join(written) + self.function_close[0]
 
 
+def letter_stops(of: ElementFormat) -> tuple[Stop, ...]:
+    """Where a raw value ends whose close marker is letters: at the whole marker and what comes next.
+
+    Where the next piece may not come (no parameter is left, or a required one is missing), it is refused as
+    soon as its name stands there.
+    """
+    close = "".join(of.value_close)
+    function = close + of.function_close[0]
+    return (
+        Stop((close + of.key_open).encode(), ("PARAMETER_CLOSE", "PARAMETER")),
+        Stop(
+            function.encode(),
+            ("PARAMETER_CLOSE", "FUNCTION_CLOSE"),
+            refused_from=len(function.encode()) - 1,
+        ),
+    )
+
+
 class _Parameters:
     """Writes the grammar of one tool's parameters."""
 
@@ -193,7 +211,7 @@ class _Parameters:
         self._vocabulary = vocabulary
         self._closers = self._merged(of.value_close)
         self._by_token = isinstance(self._closers[0], Special)
-        self._stops = () if self._by_token else self._letter_stops()
+        self._stops = () if self._by_token else letter_stops(of)
 
     def _merged(self, texts: Sequence[str]) -> list[Definition]:
         """The markers of `texts`; neighbours in letters are one."""
@@ -205,21 +223,6 @@ class _Parameters:
             else:
                 found.append(Literal("".join(each.text for each in group if isinstance(each, Literal))))
         return found
-
-    def _letter_stops(self) -> tuple[Stop, ...]:
-        # A raw value commits its end at the whole marker. Where the next piece may not come (no parameter is
-        # left, or a required one is missing), it is refused as soon as its name stands there.
-        of = self.format
-        close = "".join(of.value_close)
-        function = close + of.function_close[0]
-        return (
-            Stop((close + of.key_open).encode(), ("PARAMETER_CLOSE", "PARAMETER")),
-            Stop(
-                function.encode(),
-                ("PARAMETER_CLOSE", "FUNCTION_CLOSE"),
-                refused_from=len(function.encode()) - 1,
-            ),
-        )
 
     def grammar(self, tool: Tool) -> Grammar:
         builder, of = self.builder, self.format

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (turns are easier to read in one piece)
+
 """Compat mode: the stream gives the bytes of the end parse, for every text and every cut."""
 
 import json

@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (turns are easier to read in one piece)
+
 """Text that nobody constrained is read whole, the same for every cut, and never raises."""
 
 import json

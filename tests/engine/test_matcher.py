@@ -332,8 +332,8 @@ def test_a_name_is_told_with_the_byte_that_leaves_no_other(
 
 def test_a_name_is_not_told_before_the_opening_marker() -> None:
     one = matcher("qwen3_coder", [Tool("only")])
-    assert feed(one, b"<tool_call") == []
-    assert one.advance(ord(">")) == (FunctionOpen("only"),)
+    assert feed(one, b"<tool_call>\n<function") == []
+    assert one.advance(ord("=")) == (FunctionOpen("only"),)
 
 
 def test_a_long_string_streams_with_every_token() -> None:

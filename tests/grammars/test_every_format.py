@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (calls are easier to read in one piece)
+
 """Every wire format: what its masks allow is valid, what it writes is read back, open and strict agree."""
 
 import json

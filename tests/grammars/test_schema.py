@@ -1,6 +1,6 @@
 """JSON Schema: what each keyword accepts, what is refused or widened, what hostile schemas cost."""
 
-# ruff: noqa: E501 - tables read best with a case a line
+
 
 import contextlib
 import json

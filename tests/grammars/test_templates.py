@@ -1,4 +1,4 @@
-# ruff: noqa: E501  (turns are easier to read in one piece)
+
 """Turns that the models' own chat templates write are turns of the strict grammars, with the same calls."""
 
 import json
