@@ -414,21 +414,6 @@ def _with_item(so_far: Tally, kinds: int) -> Value:
     return Tally(contents, number, counts) if contents.fits(number, counts) else None
 
 
-RAW = "raw"
-"""The value of a raw string that was read and is not closed yet."""
-
-
-@dataclass(frozen=True)
-class Raw:
-    """A raw string where the value may also be JSON: keeps the readings apart until the value is closed.
-
-    The rule over the readings must pass the value on (`Pick`).
-    """
-
-    def __call__(self, top: Value, below: Value, label: Value) -> Value:
-        return RAW
-
-
 @dataclass(frozen=True)
 class Named:
     """A member's name like `key`; pushes the name along with it, so that a later marker can tell it."""

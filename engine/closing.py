@@ -279,7 +279,7 @@ class Closing:
         label = outcome if text is None and bound.label is None else bound.label
         after = self._automaton._shift(stack, bound.number, label)
         if text is not None and isinstance(outcome, int):
-            after = self._automaton._shift_all(after, text.stops[outcome].terminals)
+            after = self._automaton._shift_all(after, text.stops[outcome])
         return after
 
     def _settled(self, stack: Stack) -> Stack:

@@ -142,7 +142,7 @@ def _of_object(shape: ObjectShape, known: Mapping[Node, str], notation: Notation
     texts = [known.get(nodes[name]) for name in names]
     if None in texts:
         return None
-    members = [notation.key(name) + text for name, text in zip(names, texts, strict=True)]
+    members = [f"{notation.key(name)}{text}" for name, text in zip(names, texts, strict=True)]
     missing = shape.minimum - len(members)
     if missing > 0:
         others = [notation.key(n) + known[v] for n, v in nodes.items() if n not in names and v in known]
