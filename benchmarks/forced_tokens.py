@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
@@ -33,6 +34,15 @@ from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, forma
 _POLICY = CallPolicy(required=True)
 
 
+class Turn(NamedTuple):
+    """A recorded call as a turn: a matcher at its beginning, and its tokens with an end token."""
+
+    name: str
+    arguments: dict[str, Any]
+    start: Matcher
+    ids: list[int]
+
+
 @dataclass
 class Figures:
     """Sums over calls; times in seconds, one for each time that `forced()` was asked."""
@@ -49,15 +59,6 @@ def main() -> None:
     folder = cases_folder()
     if folder is None:
         sys.exit("LARKSONG_CASES must name the folder with client_calls.jsonl and client_tools")
-    workload = qwen()
-    smollm2 = ModelFolder.open(find_model())
-    tokenizers = {
-        "Qwen": (
-            workload.tokenizer,
-            Vocabulary.from_tokenizer(workload.tokenizer, eos=[workload.eos], width=workload.width),
-        ),
-        "SmolLM2": (smollm2.tokenizer, smollm2.vocabulary),
-    }
     table = Table(
         caption="µs for one question at p50 / p90 / p99: the first time, and for the same calls again"
     )
@@ -66,12 +67,12 @@ def main() -> None:
     for name in ("calls", "tokens", "forced", "share", "offers", "wrong", "first", "again"):
         table.add_column(name, justify="right")
     wrong = 0
-    for name, (tokenizer, vocabulary) in tokenizers.items():
+    for name, (tokenizer, vocabulary) in tokenizers().items():
         engine = Engine(vocabulary, encode=partial(text_ids, tokenizer, vocabulary))
         engine.warm_up()
         for format_name in format_names():
-            turns = list(_turns(engine, tokenizer, wire_format(format_name), folder))
-            first, again = (_read(turns) for _ in range(2))
+            read = list(turns(engine, tokenizer, wire_format(format_name), folder))
+            first, again = (_read(read) for _ in range(2))
             wrong += first.wrong
             table.add_row(name, format_name, *_row(first), _spread(again.times))
     Console(width=None if Console().is_terminal else 160).print(table)
@@ -79,10 +80,16 @@ def main() -> None:
         sys.exit(f"{wrong} offers were wrong")
 
 
-def _turns(
-    engine: Engine, tokenizer: Tokenizer, written: WireFormat, folder: Path
-) -> Iterator[tuple[Matcher, list[int]]]:
-    """A matcher and the tokens of every call that its grammar takes."""
+def tokenizers() -> dict[str, tuple[Tokenizer, Vocabulary]]:
+    """Qwen's, which joins punctuation and has the markers as tokens, and SmolLM2's, which does neither."""
+    workload = qwen()
+    smollm2 = ModelFolder.open(find_model())
+    vocabulary = Vocabulary.from_tokenizer(workload.tokenizer, eos=[workload.eos], width=workload.width)
+    return {"Qwen": (workload.tokenizer, vocabulary), "SmolLM2": (smollm2.tokenizer, smollm2.vocabulary)}
+
+
+def turns(engine: Engine, tokenizer: Tokenizer, written: WireFormat, folder: Path) -> Iterator[Turn]:
+    """The calls that the grammar takes."""
     vocabulary = engine.vocabulary
     for line in (folder / "client_calls.jsonl").read_text().splitlines():
         call = json.loads(line)
@@ -98,7 +105,7 @@ def _turns(
             reader.mask()
             reader.advance(token)
         if reader.finished:
-            yield start, ids
+            yield Turn(call["name"], call["arguments"], start, ids)
 
 
 @cache
@@ -115,10 +122,10 @@ def _tools(file: Path, written: WireFormat, vocabulary: Vocabulary) -> tuple[Too
     return tuple(known)
 
 
-def _read(turns: Iterable[tuple[Matcher, list[int]]]) -> Figures:
+def _read(turns: Iterable[Turn]) -> Figures:
     """Generate the turns again: forced tokens where there are some, else the next one."""
     figures = Figures()
-    for start, ids in turns:
+    for _, _, start, ids in turns:
         matcher = start.fork()
         at = 0
         while at < len(ids):

@@ -72,8 +72,9 @@ class ForcedTokens:
     def __init__(self, vocabulary: Vocabulary, trie: Trie, encode: Encode | None) -> None:
         self._tokens = vocabulary.tokens
         self._special_ids = np.array(sorted({*vocabulary.special.values(), *vocabulary.eos_ids}))
-        self._byte_ids = np.array([id for id, token in enumerate(vocabulary.tokens) if len(token) == 1])
-        self._bytes = np.array([vocabulary.tokens[id][0] for id in self._byte_ids])
+        first = {byte: trie.root.child(byte) for byte in range(0x100)}
+        single = {byte: int(at.ids[0]) for byte, at in first.items() if at is not None and len(at.ids)}
+        self._bytes, self._byte_ids = np.array(list(single)), np.array(list(single.values()))
         self._trie = trie
         self._encode = encode
         # The same texts are forced in many configurations and by many requests.

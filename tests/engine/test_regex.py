@@ -359,9 +359,9 @@ def test_max_states_bounds_the_nfa() -> None:
     ],
 )
 def test_a_pattern_is_compiled_and_run_within_a_moment(pattern: str, text: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     assert run(compile_regex(pattern, anchored=False, json_string=True), in_json(text))
-    assert time.perf_counter() - begin < 1  # tens of milliseconds where nothing else runs
+    assert time.process_time() - begin < 1  # tens of milliseconds where nothing else runs
 
 
 def test_states_are_made_only_where_a_text_leads() -> None:

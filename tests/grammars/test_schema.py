@@ -1,7 +1,5 @@
 """JSON Schema: what each keyword accepts, what is refused or widened, what hostile schemas cost."""
 
-
-
 import contextlib
 import json
 import os

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from larksong.engine.engine import Engine
 from larksong.grammars import Tool, format_names, wire_format
-from larksong.grammars.schema import SchemaReader
+from larksong.grammars.schema import read_parameters, read_schema
 from larksong.grammars.shortest import shortest_json
 from tests.support.examples import examples
 from tests.support.grammars import ended
@@ -26,13 +26,13 @@ def test_closed_form_is_what_the_search_finds(name: str, schema: dict[str, Any],
     properties = list(schema["properties"].items())
     rng.shuffle(properties)
     tool = Tool("t", parameters={**schema, "properties": dict(properties)})
-    type_ = SchemaReader("t").parameters(tool.parameters)
-    automaton = ENGINE.automaton(ended(written.arguments(tool, type_), ENGINE.vocabulary))
+    read = read_parameters(tool.parameters, "t")
+    automaton = ENGINE.automaton(ended(written.arguments(tool, read), ENGINE.vocabulary))
     *pieces, end = automaton.band.closing.shortest(automaton.start)
     assert end in ENGINE.vocabulary.eos_ids
     assert b"".join(
         piece for piece in pieces if isinstance(piece, bytes)
-    ).decode() == written.shortest_arguments(type_)
+    ).decode() == written.shortest_arguments(read)
 
 
 @pytest.mark.parametrize(
@@ -47,4 +47,5 @@ def test_closed_form_is_what_the_search_finds(name: str, schema: dict[str, Any],
     ],
 )
 def test_shortest_json(schema: dict[str, Any], text: str) -> None:
-    assert shortest_json(SchemaReader().read(schema)) == text
+    read = read_schema(schema)
+    assert shortest_json(read, read.shapes) == text
