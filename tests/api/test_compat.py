@@ -1,4 +1,3 @@
-
 """Compat mode: the stream gives the bytes of the end parse, for every text and every cut."""
 
 import json

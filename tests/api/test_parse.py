@@ -1,4 +1,3 @@
-
 """Text that nobody constrained is read whole, the same for every cut, and never raises."""
 
 import json

@@ -1,4 +1,3 @@
-
 """Every wire format: what its masks allow is valid, what it writes is read back, open and strict agree."""
 
 import json

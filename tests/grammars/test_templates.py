@@ -1,4 +1,3 @@
-
 """Turns that the models' own chat templates write are turns of the strict grammars, with the same calls."""
 
 import json
