@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-budget bench bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-budget bench bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -27,6 +27,9 @@ test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
 
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
+
+test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end parse on 50,000 texts a format
+	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)

@@ -1,7 +1,9 @@
-"""The command line: `larksong serve | demo | grammar | check | bench | model fetch`."""
+"""The command line: `larksong serve | demo | grammar | check | parse | bench | model fetch`."""
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -15,6 +17,7 @@ from larksong.api.check import command as check
 from larksong.api.errors import field_path
 from larksong.api.generation import Model
 from larksong.api.models import load_model
+from larksong.api.parse import parse_record
 from larksong.api.schemas import ToolSpec
 from larksong.api.server import create_app
 from larksong.api.settings import Settings
@@ -118,6 +121,34 @@ def grammar(
     except GrammarsError as error:
         _fail(str(error))
     typer.echo(made.lark(), nl=False)
+
+
+@app.command()
+def parse(
+    format: _FormatOption = None,
+    tools: Annotated[
+        typer.FileText | None, typer.Option("--tools", help="JSON file with the tools of the request.")
+    ] = None,
+) -> None:
+    """Read what a model wrote: JSON lines in, JSON lines out; with --format, stdin is the text of one turn.
+
+    A line: {"id", "format", "tools", "text" | "chunks" | "chunks_hex" | "token_ids" with "tokenizer",
+    "build":
+    "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
+    """
+    listed = json.load(tools) if tools is not None else []
+    if format is not None:
+        records = [json.dumps({"format": format, "tools": listed, "text": sys.stdin.read()})]
+    else:
+        records = [line for line in sys.stdin if line.strip()]
+    failed = False
+    for line in records:
+        try:
+            found = parse_record({"tools": listed, **json.loads(line)})
+        except (ValueError, KeyError, TypeError) as error:
+            found, failed = {"error": f"{type(error).__name__}: {error}"}, True
+        typer.echo(json.dumps(found, ensure_ascii=False))
+    raise typer.Exit(int(failed))
 
 
 @model_app.command()

@@ -83,6 +83,7 @@ class _OpenCall:
         self._parameters = 0
         # The value that is being written: the open parameter's, or in JSON formats the whole arguments.
         self._value: EscapedText | JsonText | None = None
+        self._inner = EscapedText()
 
     def feed(self, event: ParseEvent) -> str:
         """The piece of the arguments' JSON text that `event` adds."""
@@ -94,6 +95,9 @@ class _OpenCall:
                 return f"{separator}{json.dumps(name, ensure_ascii=False)}: "
             case Text(data):
                 opening = ""
+                if isinstance(self._value, JsonText):
+                    # A raw string inside JSON: its quotes come as JSON.
+                    return self._inner.feed(data)
                 if self._value is None:
                     self._value, opening = EscapedText(), '"'
                 return opening + self._value.feed(data)

@@ -131,14 +131,17 @@ class Model:
         matcher = None
         tools = request.tools if request.calls else ()
         grammar: Grammar | None = None
+        text = self._template.render(request.messages, tools, request.wire_format)
         if request.calls:
-            grammar = request.wire_format.grammar(tools, request.calls, self.backend.vocabulary)
+            wire = request.wire_format
+            in_reasoning = wire.ends_in_reasoning(text)
+            grammar = wire.grammar(tools, request.calls, self.backend.vocabulary, in_reasoning=in_reasoning)
         elif request.answer:
             answer = request.answer
             grammar = response_grammar(answer.schema, self.backend.vocabulary, answer.options)
         if grammar is not None:
             matcher = self._engine.matcher(grammar)
-        prompt = self._encode(self._template.render(request.messages, tools, request.wire_format))
+        prompt = self._encode(text)
         limit = request.max_tokens or self.backend.context_length
         finish = request.finish_within_budget
         if finish is None:

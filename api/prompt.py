@@ -95,9 +95,9 @@ def calls_as_text(messages: Sequence[ChatMessage], wire_format: WireFormat) -> l
 
 def _calls_into_content(message: ChatMessage, wire_format: WireFormat) -> ChatMessage:
     calls = [call["function"] for call in message.get("tool_calls", ())]
-    texts = [wire_format.render_call(call["name"], call["arguments"]) for call in calls]
+    text = wire_format.render_calls([(call["name"], call["arguments"]) for call in calls]) if calls else ""
     kept = {key: value for key, value in message.items() if key != "tool_calls"}
-    return {**kept, "content": "\n".join([*([message["content"]] if message["content"] else []), *texts])}
+    return {**kept, "content": "\n".join(part for part in (message["content"], text) if part)}
 
 
 def _openai_tool(tool: Tool) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from larksong.engine.terminals import JsonString, TextUntil
 from larksong.engine.trie import Trie
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
-from larksong.grammars.formats.qwen3_coder import STOPS
+from larksong.grammars.element_format import letter_stops
+from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER
 from larksong.grammars.schema import read_parameters
 from larksong.grammars.warm_up import warm_up
 
@@ -108,7 +109,7 @@ def lexing() -> list[Row]:
     state, text = bounded.start, b'"' + b"a" * 100
     for byte in text:
         state = bounded.row(state)[byte]
-    stops = TextUntil(STOPS, before="\n").text()
+    stops = TextUntil(letter_stops(QWEN3_CODER), QWEN3_CODER.before).text()
     numbers = count()
     email = r"[a-z0-9._]+@[a-z0-9.]+\.[a-z]{2,}"
     return [

@@ -90,7 +90,8 @@ class CollectMembers:
     def __call__(self, values: tuple[Value, ...]) -> Value:
         if not values:
             return Seen(self.members, 0)
-        bit = values[-1]
+        last = values[-1]
+        bit = last.bit if isinstance(last, Member) else last
         assert isinstance(bit, int)
         first = values[0]
         return Seen(self.members, first.mask | bit if isinstance(first, Seen) else bit)
@@ -115,10 +116,14 @@ class CountItems:
 
 
 class Member(NamedTuple):
-    """The label of a member's name: the name, and its bit (0: a name that is not declared)."""
+    """The label of a member's name: the name, and its bit (0: a name that is not declared).
+
+    `says`: the JSON text to report for it where the format writes names otherwise.
+    """
 
     name: str
     bit: int
+    says: str = ""
 
 
 @dataclass(frozen=True)
@@ -255,10 +260,11 @@ class Living(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A member's bit (0: an undeclared name), and the alternatives that live with it."""
+    """A member's bit (0: an undeclared name), the alternatives that live with it, its name if `Named`."""
 
     bit: int
     live: int
+    name: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -409,11 +415,24 @@ def _with_item(so_far: Tally, kinds: int) -> Value:
 
 
 @dataclass(frozen=True)
+class Named:
+    """A member's name like `key`; pushes the name along with it, so that a later marker can tell it."""
+
+    key: Predicate = Key()
+
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        value = self.key(top, below, label)
+        if isinstance(value, Taken) and isinstance(label, Member):
+            return value._replace(name=label.name)
+        return None if value is None else label
+
+
+@dataclass(frozen=True)
 class Carry:
     """Markup that pushes the value below it again, so that what follows still finds it on top."""
 
     def __call__(self, top: Value, below: Value, label: Value) -> Value:
-        return top
+        return 0 if top is None else top
 
 
 @dataclass(frozen=True)
@@ -431,6 +450,14 @@ class More:
         if isinstance(top, Living | Tally) and not top.may_go_on():
             return None
         return 0
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What may stand after the last item: allowed where a separator is, and carries the value below it."""
+
+    def __call__(self, top: Value, below: Value, label: Value) -> Value:
+        return None if More()(top, below, label) is None else Carry()(top, below, label)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.attributes import Member, Value
+from larksong.engine.attributes import Member, Taken, Value
 from larksong.engine.band import Band
 from larksong.engine.events import (
     CallClose,
@@ -23,6 +23,7 @@ from larksong.engine.events import (
     Events,
     FunctionOpen,
     Json,
+    Name,
     ParameterClose,
     ParameterOpen,
     ParseEvent,
@@ -56,6 +57,7 @@ from larksong.engine.terminals import (
     Terminal,
     TextUntil,
 )
+from larksong.engine.text import Stop
 from larksong.engine.trie import Piece, Position, Trie, union
 from larksong.engine.vocabulary import Vocabulary
 
@@ -232,9 +234,7 @@ class Automaton:
         refused: frozenset[int] = frozenset()
         if isinstance(definition, TextUntil) and definition.stops:
             refused = frozenset(
-                index
-                for index, stop in enumerate(definition.stops)
-                if self._shift_all(shifted, stop.terminals) is None
+                index for index, stop in enumerate(definition.stops) if self._shift_all(shifted, stop) is None
             )
             if len(refused) == len(definition.stops) and not definition.open_end:
                 return _NOTHING
@@ -257,9 +257,13 @@ class Automaton:
         top, below = stack.value, stack.parent.value if stack.parent else None
         return [word for word in words if allowed(top, below, word.label) is not None]
 
-    def _shift_all(self, stack: Stack | None, names: Iterable[str]) -> Stack | None:
-        for name in names:
-            stack = self._shift(stack, stack.scope.number[name]) if stack is not None else None
+    def _shift_all(self, stack: Stack | None, stop: Stop) -> Stack | None:
+        for name, label in stop.shifts():
+            # A terminal that no rule has is refused like one that may not come here.
+            number = stack.scope.number.get(name) if stack is not None else None
+            if stack is None or number is None:
+                return None
+            stack = self._shift(stack, number, label)
         return stack
 
     def _bind(
@@ -337,7 +341,11 @@ class Automaton:
                     if following != thread.state:
                         configuration = self._configuration((thread.stack.thread(thread.bound, following),))
                     return Edge(configuration, _piece(thread.bound, released))
-        readings: dict[Thread, tuple[bool, Events]] = {}
+        return self.step(configuration, data)
+
+    def step(self, configuration: Configuration, data: bytes) -> Edge | None:
+        """Where any bytes lead, or None where they are refused. Nothing is kept."""
+        readings: dict[Thread, tuple[int, Events]] = {}
         for thread in configuration.threads:
             found: list[tuple[Thread, Events]] = []
             self._read(thread, data, 0, (), found)
@@ -382,17 +390,21 @@ class Automaton:
         stack = thread.stack
         outcome = bound.lexeme.outcome(state)
         label = bound.label if bound.label is not None or bound.lexeme.text is not None else outcome
-        events += _completion(bound.terminal, label)
         after = self._shift(stack, bound.number, label)
+        if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique and bound.unique[state] is None:
+            events += (FunctionOpen(str(label)),)  # the beginning of another name, told apart by what follows
+        elif after is not None:
+            events += _completion(bound.terminal, label, after.value)
         if bound.lexeme.text is not None and isinstance(outcome, int):
-            for name in bound.lexeme.text.stops[outcome].terminals:
+            for name, stopped in bound.lexeme.text.stops[outcome].shifts():
                 number = stack.scope.number[name]
-                events += _completion(stack.scope.terminals[number], None)
-                after = self._shift(after, number) if after is not None else None
+                after = self._shift(after, number, stopped) if after is not None else None
+                if after is not None:
+                    events += _stopped(stack.scope.terminals[number], stopped, after.value)
         return after, events
 
     def _special_edge(self, configuration: Configuration, token: int) -> Edge | None:
-        readings: dict[Thread, tuple[bool, Events]] = {}
+        readings: dict[Thread, tuple[int, Events]] = {}
         for thread in configuration.threads:
             for stack, events in self._special(thread, token, ()):
                 if self._live(stack).end:
@@ -410,14 +422,16 @@ class Automaton:
             stack, events = self._complete(thread, thread.state, events)
             if stack is not None:
                 yield stack, events
-        elif lexeme.accepts(thread.state) and not lexeme.final(thread.state):
+        elif lexeme.accepts(thread.state) and (
+            thread.state == lexeme.start or not lexeme.final(thread.state)
+        ):
             events += _piece(thread.bound, lexeme.held(thread.state))
             stack, events = self._complete(thread, thread.state, events)
             if stack is not None:
                 for begun, more in self._fresh(stack):
                     yield from self._special(begun, token, events + more)
 
-    def _resolve(self, before: Configuration, readings: dict[Thread, tuple[bool, Events]]) -> Edge | None:
+    def _resolve(self, before: Configuration, readings: dict[Thread, tuple[int, Events]]) -> Edge | None:
         """Make one edge of all readings of a token."""
         if not readings:
             return None
@@ -427,8 +441,8 @@ class Automaton:
         if len(readings) == 1 and not before.ambiguous:
             ((_, events),) = readings.values()
             return Edge(target, coalesce(events))
-        branches: dict[tuple[bool, bool], Events] = {}
-        for thread in target.threads:
+        branches: dict[tuple[int, int], Events] = {}
+        for thread in sorted(target.threads, key=lambda thread: readings[thread][0]):
             was_text, events = readings[thread]
             branches.setdefault((was_text, thread.is_text), coalesce(events))
         if before.ambiguous:
@@ -522,7 +536,7 @@ class Automaton:
                 return fill.pieces
         stack = self._shift(thread.stack, bound.number, label)
         if text is not None and isinstance(outcome, int):
-            stack = self._shift_all(stack, text.stops[outcome].terminals)
+            stack = self._shift_all(stack, text.stops[outcome])
         return self._fill_stack(stack, position) if stack is not None else []
 
     def _fill_stack(self, stack: Stack, position: Position) -> list[Piece]:
@@ -571,20 +585,19 @@ _NOTHING = Live((), end=False)
 
 
 def _name_parameters(
-    before: Configuration, target: Configuration, readings: dict[Thread, tuple[bool, Events]]
-) -> dict[Thread, tuple[bool, Events]]:
+    before: Configuration, target: Configuration, readings: dict[Thread, tuple[int, Events]]
+) -> dict[Thread, tuple[int, Events]]:
     """Tell a parameter's name in the token that decides it, and not again where it is complete."""
     named, naming = before.parameter, target.parameter
-    goes_on = named is not None and naming is not None and named.stack is naming.stack
-    renamed: dict[Thread, tuple[bool, Events]] = {}
+    renamed: dict[Thread, tuple[int, Events]] = {}
     for thread, (was_text, events) in readings.items():
+        told = next((i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events))
+        # Without its completion the same name is still being read; behind it another one may have begun.
+        goes_on = named is not None and told == len(events)
         if named is not None:
-            told = next(
-                (i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events)
-            )
             events = events[:told] + events[told + 1 :]
         if naming is not None and not goes_on:
-            events += _completion(naming.bound.terminal, naming.bound.label)
+            events += _completion(naming.bound.terminal, naming.bound.label, None)
         renamed[thread] = (was_text, events)
     return renamed
 
@@ -616,21 +629,38 @@ def _piece(bound: Bound, data: bytes) -> Events:
         return (Json(data),)
     if role is Role.TEXT:
         return (Text(data),)
+    if role is Role.NAME:
+        return (Name(data),)
     return (Content(data),) if role is Role.CONTENT else (Reasoning(data),)
 
 
-def _completion(terminal: Terminal, outcome: Value) -> Events:
-    """What the end of a terminal reveals."""
+def _completion(terminal: Terminal, outcome: Value, value: Value) -> Events:
+    """What the end of a terminal reveals; `value` is what it pushed."""
     role = terminal.role
     if role is Role.PARAMETER_OPEN:
-        return (ParameterOpen(outcome.name if isinstance(outcome, Member) else ""),)
+        member = outcome if isinstance(outcome, Member) else value
+        return (ParameterOpen(member.name if isinstance(member, Member | Taken) else ""),)
+    if role is Role.NAME_END:
+        return (FunctionOpen(""),)  # the pieces of the name came before
     if role is Role.PARAMETER_CLOSE:
         return (ParameterClose(),)
     if role is Role.CALL_CLOSE:
         return (CallClose(),)
-    if role is Role.JSON and isinstance(outcome, str):
-        return (Json(outcome.encode()),)
+    if role is Role.JSON:
+        if isinstance(outcome, Member):
+            return (Json(outcome.says.encode()),) if outcome.says else ()
+        if isinstance(outcome, str) or terminal.says:
+            return (Json((terminal.says or str(outcome)).encode()),)
     return ()
+
+
+def _stopped(terminal: Terminal, label: Value, value: Value) -> Events:
+    """What a terminal reveals whose text a stop holds: what is read of it otherwise, and its end."""
+    if terminal.role is Role.FUNCTION_OPEN:
+        return (FunctionOpen(str(label)),)
+    if terminal.role is Role.JSON and not terminal.says and isinstance(terminal.definition, Literal):
+        return (Json(terminal.definition.text.encode()),)
+    return _completion(terminal, label, value)
 
 
 def _common(alternatives: list[Events]) -> Events:

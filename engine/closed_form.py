@@ -34,13 +34,7 @@ def complete(automaton: Automaton, bound: Bound, stack: Stack, outcome: Value) -
     label = outcome if text is None and bound.label is None else bound.label
     after = automaton._shift(stack, bound.number, label)
     if text is not None and isinstance(outcome, int):
-        *terminals, last = text.stops[outcome].terminals
-        stopped = getattr(text.stops[outcome], "label", None)
-        for name, value in (*((each, None) for each in terminals), (last, stopped)):
-            number = stack.scope.number.get(name)
-            if after is None or number is None:
-                return None
-            after = automaton._shift(after, number, value)
+        after = automaton._shift_all(after, text.stops[outcome])
     return after
 
 

@@ -62,7 +62,16 @@ class Reasoning:
     data: bytes
 
 
-ParseEvent = FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallClose | Content | Reasoning
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A piece of a name that no grammar knows; the open event that follows it tells none."""
+
+    data: bytes
+
+
+ParseEvent = (
+    Name | FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallClose | Content | Reasoning
+)
 Events = tuple[ParseEvent, ...]
 
 
@@ -73,7 +82,7 @@ def coalesce(events: Sequence[ParseEvent]) -> Events:
     joined: list[ParseEvent] = []
     for event in events:
         last = joined[-1] if joined else None
-        if isinstance(event, Text | Json | Content | Reasoning) and type(last) is type(event):
+        if isinstance(event, Name | Text | Json | Content | Reasoning) and type(last) is type(event):
             joined[-1] = type(event)(last.data + event.data)
         else:
             joined.append(event)

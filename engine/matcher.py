@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.automaton import Automaton
-from larksong.engine.events import Content, Events, Reasoning, coalesce
+from larksong.engine.events import Content, Events, Reasoning
 from larksong.engine.forced import ForcedTokens
+from larksong.engine.readings import Readings, choose
 from larksong.engine.stack import Branch, Configuration
 from larksong.engine.terminals import Role
 
 log = logging.getLogger(__name__)
-
-
-class _Held(NamedTuple):
-    """Events of one reading of a value whose type is still open, newest first."""
-
-    earlier: _Held | None
-    events: Events
 
 
 class Matcher:
@@ -37,7 +30,7 @@ class Matcher:
         self._forced = forced
         self._tokens: list[int] = []
         self._trail: list[Configuration] = [automaton.start]
-        self._open: dict[int, dict[bool, _Held | None]] = {}
+        self._open: dict[int, Readings] = {}
         """the readings of a value whose type is open, by place in the trail and whether they read a string"""
         self._fault: tuple[int, str] | None = None
         """the length of the trail at which a token was refused, and why"""
@@ -128,21 +121,10 @@ class Matcher:
     def _choose(self, certain: Events, branches: tuple[Branch, ...]) -> Events:
         """Keep the readings of a value apart while its type is open; give out the one that is left."""
         here = len(self._trail) - 1
-        before = self._open.get(here - 1, {})
-        after: dict[bool, _Held | None] = {}
-        for was_text, is_text, events in branches:
-            if is_text not in after:
-                earlier = before.get(was_text)
-                after[is_text] = _Held(earlier, events) if events else earlier
-        if len(after) > 1:
+        after, events = choose(self._open.get(here - 1, {}), certain, branches)
+        if after:
             self._open[here] = after
-            return certain
-        (left,) = after.values()
-        collected: list[Events] = []
-        while left is not None:
-            collected.append(left.events)
-            left = left.earlier
-        return coalesce([*certain, *(event for events in reversed(collected) for event in events)])
+        return events
 
     def _refuse(self, token: int) -> None:
         """The sequence ends here; refused tokens still count for `rollback`."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from larksong.engine.attributes import RAW, Value
+from larksong.engine.attributes import RAW, Member, Value
 from larksong.engine.events import Events
 from larksong.engine.grammar import Grammar
 from larksong.engine.lexeme import Lexeme
@@ -92,7 +92,10 @@ class Bound:
     def __init__(self, number: int, terminal: Terminal, lexeme: Lexeme, label: Value = None) -> None:
         self.number, self.terminal, self.lexeme, self.label = number, terminal, lexeme, label
         # JSON under a label is reported when it is complete; everything else while it is read.
-        self.streams = terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme))
+        renamed = bool(terminal.says) or (isinstance(label, Member) and bool(label.says))
+        self.streams = (
+            terminal.role in _PIECES and not (lexeme.labelled and _relabels(lexeme)) and not renamed
+        )
         self.unique = lexeme.words.unique if lexeme.words is not None else []
 
 
@@ -165,15 +168,19 @@ class Thread:
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
+        role = bound.terminal.role
         # A raw string is one reading of a value up to where its close marker has been read too.
-        self.is_text = bound.terminal.role is Role.TEXT or stack.value is RAW
+        is_raw = role is Role.TEXT or stack.value is RAW
+        self.is_text = 2 if role is Role.NAME else int(is_raw)
 
 
 class Branch(NamedTuple):
-    """What an edge means to one reading of an ambiguous value: raw string (`is_text`) or JSON."""
+    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), or another
+    name (2).
+    """
 
-    was_text: bool
-    is_text: bool
+    was_text: int
+    is_text: int
     events: Events
 
 
@@ -197,13 +204,12 @@ class Configuration:
         self.ambiguous = len({thread.is_text for thread in threads}) > 1
         """whether the value that is being read could still be a raw string or JSON"""
         (only,) = threads if len(threads) == 1 else (None,)
-        self.parameter = (
-            only if only is not None and only.bound.terminal.role is Role.PARAMETER_OPEN else None
-        )
+        names = only is not None and only.bound.terminal.role is Role.PARAMETER_OPEN
+        self.parameter = only if only is not None and names and only.bound.label is not None else None
         """the parameter's name that is being read, when no other is possible any more"""
         self.edges: dict[int, Edge | None] = {}
         self.mask: NDArray[np.int32] | None = None
         self.plan: Plan | None = None
 
 
-_PIECES = (Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)
+_PIECES = (Role.NAME, Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

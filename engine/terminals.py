@@ -31,6 +31,8 @@ class Role(Enum):
     """What a terminal means to a reader."""
 
     MARKUP = "markup"
+    NAME = "name of a function or parameter that is not declared"
+    NAME_END = "end of a function's name that is not declared"
     FUNCTION_OPEN = "function open"
     PARAMETER_OPEN = "parameter open"
     TEXT = "raw string value"
@@ -57,6 +59,9 @@ def _repeat(minimum: int, maximum: int | None, unbounded: str) -> str:
     if not minimum and maximum is None:
         return unbounded
     return f"{{{minimum},{'' if maximum is None else maximum}}}"
+
+
+_NOT_EMPTY = {"": r"[^\s\S]", r"\n{0,2}": r"\n{1,2}", r"\n*": r"\n+"}
 
 
 @dataclass(frozen=True)
@@ -116,7 +121,8 @@ class Pattern:
         return compile_regex(self.pattern, anchored=True)
 
     def lark(self) -> str:
-        return lark_regex(self.pattern)
+        # Lark knows no terminals that may be empty: it reads every text of theirs but the empty one.
+        return lark_regex(_NOT_EMPTY.get(self.pattern, self.pattern))
 
 
 @dataclass(frozen=True)
@@ -311,3 +317,5 @@ class Terminal:
     definition: Definition
     role: Role = Role.MARKUP
     predicate: Predicate | None = None
+    says: str = ""
+    """the JSON text to report in the place of what it matches"""

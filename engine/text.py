@@ -11,7 +11,7 @@ back: how many is the depth of the automaton's node.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from larksong.engine.dfa import DEAD, DFA, Counted, Row, utf8_text
@@ -23,11 +23,21 @@ class Stop:
     """An end of the text: the bytes that commit it, and the terminals that they complete after the text.
 
     Where the grammar refuses those terminals, `refused_from` bytes of the marker are already refused.
+    `label`: what the last of them turned out to be. `initial`: it ends the text only where nothing of the
+    text has come yet (a marker that means something at the beginning of a turn and nothing later).
     """
 
     marker: bytes
     terminals: tuple[str, ...]
     refused_from: int = 0
+    label: Hashable = None
+    initial: bool = False
+
+    def shifts(self) -> Iterator[tuple[str, Hashable]]:
+        """The terminals that it completes, each with its label."""
+        last = len(self.terminals) - 1
+        for at, name in enumerate(self.terminals):
+            yield name, self.label if at == last else None
 
 
 class StopText:
@@ -36,7 +46,7 @@ class StopText:
     `refused`: indices of stops that may not come. `before`: bytes that precede the text and may be the start
     of a stop (the line break after an opening tag, so that a value can be empty); they are not part of it.
     No stop may contain another. `open_end`: a text of at least one character, which may also end anywhere
-    between characters.
+    between characters; only an initial stop lets it be empty.
     States: 0 between characters; the nodes; then the seven UTF-8 states inside a character.
     """
 
@@ -50,7 +60,8 @@ class StopText:
         self.refused: set[int] = set()
         self._open_end = open_end
         for index, stop in enumerate(stops):
-            self._add(0, stop.marker, 0, index, index in refused)
+            if not stop.initial:
+                self._add(0, stop.marker, 0, index, index in refused)
         fail = self._failures()
         # After `before` the automaton stands inside a stop whose first bytes are not held back: a copy of
         # that node's branch, with nothing held. And a text that must not be empty begins in a copy of the
@@ -62,7 +73,8 @@ class StopText:
             for index, stop in enumerate(stops):
                 if stop.marker.startswith(before):
                     size = len(before)
-                    self._add(self.start, stop.marker[size:], size, index, open_end or index in refused)
+                    barred = open_end and not stop.initial
+                    self._add(self.start, stop.marker[size:], size, index, barred or index in refused)
             for node in range(len(fail), len(self.edges)):
                 fail.append(self._find(before + self.held[node]))
             fail[self.start] = self._find(before)
@@ -232,12 +244,13 @@ class MatchedText(Trimmed[tuple[int, int]]):
         text = self.dfa
         if node in text.stop:
             return self._add((node, value), True, True) if self._value.accepts(value) else DEAD
-        # The whole marker may come behind what is held back, if the value may end there.
-        certain = False
-        if self._may_stop and text.text_state(node) == 0:
+        whole = False
+        if text.text_state(node) == 0:
             held = self._read(value, self._held(node))
-            certain = held != DEAD and self._value.accepts(held)
-        return self._add((node, value), False, certain)
+            whole = held != DEAD and self._value.accepts(held)
+        accepting = whole and text.accepts(node)
+        # The whole marker may come behind what is held back, if the value may end there.
+        return self._add((node, value), accepting, whole and (accepting or self._may_stop))
 
     def _following(self, state: int) -> Row:
         node, value = self._keys[state]

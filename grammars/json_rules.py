@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import ClassVar
 
 from larksong.engine.attributes import (
     Action,
@@ -40,6 +41,7 @@ from larksong.engine.attributes import (
     More,
     NextItem,
     Pick,
+    Predicate,
 )
 from larksong.engine.grammar import Grammar, Rule
 from larksong.engine.languages import Language
@@ -78,12 +80,17 @@ Shapes = tuple[Shape, ...]
 
 # What may stand after a comma and a colon: as the model families write it, and bounded.
 COMMA, COLON = ", ?", ": ?"
+ANY_SCHEMA = Schema(ANYTHING_SHAPES, {ANYTHING: ANYTHING_SHAPES})
+"""the schema of any JSON value"""
 # From this many objects and arrays on each of them is a grammar of its own, made when a mask first needs it.
 _SPLIT_FROM = 8
 
 
 class RuleBuilder:
     """Collects the rules, terminals and attributes of one grammar, for nodes of `schema`."""
+
+    splits: ClassVar[bool] = True
+    """whether large grammars are split into several"""
 
     def __init__(self, schema: Schema, shared: dict[Shapes, Grammar] | None = None) -> None:
         self.names = Names()
@@ -93,7 +100,7 @@ class RuleBuilder:
         self.schema = schema
         self._symbols: dict[Shapes | ArrayShape | Shape, str] = {}
         self._anything: Shapes | None = ANYTHING_SHAPES
-        if shared is None and len(schema.nodes) >= _SPLIT_FROM:
+        if shared is None and self.splits and len(schema.nodes) >= _SPLIT_FROM:
             shared = {}
         self._shared = shared
 
@@ -144,7 +151,7 @@ class RuleBuilder:
         if symbol is None:
             first = shapes[0]
             if not isinstance(first, ObjectShape | ArrayShape):
-                symbol = self._symbols[shapes] = self._scalar(first, name)
+                symbol = self._symbols[shapes] = self.scalar(first, name)
             elif self._shared is not None:
                 symbol = self._symbols[shapes] = self._entered(shapes, name)
             else:
@@ -176,7 +183,8 @@ class RuleBuilder:
         entered = Sub(grammar, lambda _: shortest_json(schema, shapes))
         return self.terminal(Terminal(self.names.terminal(name), entered))
 
-    def _scalar(self, shape: Shape, name: str) -> str:
+    def scalar(self, shape: Shape, name: str) -> str:
+        """The symbol of a value that is neither an array nor an object."""
         match shape:
             case StringShape(language) if language.wanted or language.unwanted or language.excluded:
                 return self.json(self.names.terminal(f"{name}_string"), JsonText(language))
@@ -213,16 +221,20 @@ class RuleBuilder:
         opener = self.json(self.names.terminal(f"{name}_lbrace"), Literal("{"))
         closer = self.terminal(Terminal("RBRACE", Literal("}"), Role.JSON, Close()))
         written = MemberRules(self, shapes, name)
-        alternatives = [
-            (self.terminal(key), self._colon(), self.value(value, f"{name}_{i}"))
-            for i, (key, value) in enumerate(written.keys())
-        ]
+        alternatives = self.members(written, name)
         forms: list[tuple[str, ...]] = [(opener, closer)] if written.may_be_empty else []
         if alternatives:
             forms.append((opener, members, closer))
-            self.rule(members, (member,), (members, self._comma(), member), action=written.action)
+            self.rule(members, (member,), (members, self.comma(), member), action=written.action)
             self.rule(member, *alternatives, action=Pick(0))
         return self.rule(rule, *forms)
+
+    def members(self, written: MemberRules, name: str) -> list[tuple[str, ...]]:
+        """What a member of an object may be; the first symbol of each is what may refuse it."""
+        return [
+            (self.terminal(key), self._colon(), self.value(value, f"{name}_{i}"))
+            for i, (key, value) in enumerate(written.keys())
+        ]
 
     # -- arrays
 
@@ -253,7 +265,7 @@ class RuleBuilder:
             count += 1
             symbol = self.value(self.nodes(place[0].node), f"{name}_item_{count}")
             prefix = self.rule(self.names.rule(f"{name}_first_{count}"), (*before, symbol))
-            before = prefix, self._comma()
+            before = prefix, self.comma()
             if count >= shape.minimum:
                 forms.append((opener, prefix, closer))
         if not shape.items or (shape.maximum is not None and count >= shape.maximum):
@@ -264,7 +276,7 @@ class RuleBuilder:
         # Without bounds the count would only make configurations differ that are alike.
         matters = shape.maximum is not None or shape.minimum > count + 1
         action = CountItems(counted, count) if matters else None
-        self.rule(items, (*before, item), (items, self._comma(), item), action=action)
+        self.rule(items, (*before, item), (items, self.comma(), item), action=action)
         return [*forms, (opener, items, closer)]
 
     def _distinct(self, shape: ArrayShape, name: str, opener: str, closer: str) -> list[tuple[str, ...]]:
@@ -282,7 +294,7 @@ class RuleBuilder:
         item = self.terminal(Terminal(self.names.terminal(f"{name}_item"), Keys(words), Role.JSON, key))
         items = self.names.rule(f"{name}_items")
         action = CollectAlternatives(alternatives)
-        self.rule(items, (item,), (items, self._comma(), item), action=action)
+        self.rule(items, (item,), (items, self.comma(), item), action=action)
         return [(opener, items, closer)]
 
     def _kinds(self, shape: ArrayShape, name: str, opener: str, closer: str) -> list[tuple[str, ...]]:
@@ -323,7 +335,8 @@ class RuleBuilder:
         comma = Terminal(wanted, Pattern(COMMA), Role.JSON, NextItem(item.kinds))
         return before, self.terminal(comma), symbol
 
-    def _comma(self) -> str:
+    def comma(self) -> str:
+        """The terminal between members or items."""
         return self.terminal(Terminal("COMMA", Pattern(COMMA), Role.JSON, More()))
 
     def _colon(self) -> str:
@@ -353,7 +366,7 @@ class MemberRules:
         names = dict.fromkeys(each for shape in shapes for each, _ in shape.properties)
         self._bits = {each: 1 << i for i, each in enumerate(names)}
         self._nodes = {each: [self._node(shape, each) for shape in shapes] for each in names}
-        self._free_masks = self._read_free()
+        self.others = self._read_others()
         single = shapes[0]
         plain = len(shapes) == 1 and not (single.minimum or single.maximum is not None or single.dependents)
         self._alternatives = None if plain else self._read_alternatives()
@@ -413,7 +426,9 @@ class MemberRules:
         for (having, shapes), names in self.names().items():
             words = tuple((json_text(name), self.member(name)) for name in names)
             found.append((self.key(f"{self._name}_{shared_name(names)}_key", Keys(words), having), shapes))
-        for (definition, node), having in self._free_masks.items():
+        for (language, node), having in self.others.items():
+            plain = language == Language(excluded=language.excluded)
+            definition = JsonKey(language.excluded) if plain else JsonText(language)
             key = self.key(f"{self._name}_other_key", definition, having)
             found.append((key, self._builder.nodes(node)))
         return found
@@ -431,8 +446,11 @@ class MemberRules:
 
     def key(self, wanted: str, definition: Definition, having: int) -> Terminal:
         """A terminal of names, which refuses those that may not come."""
-        predicate = Key() if self._alternatives is None else AlternativeKey(self._alternatives, having)
-        return Terminal(self._builder.names.terminal(wanted), definition, Role.JSON, predicate)
+        return Terminal(self._builder.names.terminal(wanted), definition, Role.JSON, self.predicate(having))
+
+    def predicate(self, having: int) -> Predicate:
+        """Refuses names that may not come, with a value that the shapes of the bit mask `having` allow."""
+        return Key() if self._alternatives is None else AlternativeKey(self._alternatives, having)
 
     def _values(self, nodes: Sequence[Node | None]) -> list[tuple[int, Shapes]]:
         """The values of one name, each with the bit mask of the shapes that allow it there."""
@@ -450,24 +468,23 @@ class MemberRules:
             grouped.setdefault(having, []).append(shape)
         return [(having, tuple(shapes)) for having, shapes in grouped.items()]
 
-    def _read_free(self) -> Mapping[tuple[JsonKey | JsonText, Node], int]:
+    def _read_others(self) -> Mapping[tuple[Language, Node], int]:
         """The names that are not declared, each with the bit mask of the shapes that allow it.
 
         None of them may be a name that any shape declares.
         """
-        masks: dict[tuple[JsonKey | JsonText, Node], int] = {}
+        masks: dict[tuple[Language, Node], int] = {}
         for i, shape in enumerate(self._shapes):
             for free in shape.free:
                 excluded = tuple(dict.fromkeys((*self._bits, *free.names.excluded)))
                 language = replace(free.names, excluded=excluded)
                 if not language.is_empty():
-                    plain = language == Language(excluded=excluded)
-                    key = JsonKey(excluded) if plain else JsonText(language), free.node
+                    key = language, free.node
                     masks[key] = masks.get(key, 0) | 1 << i
         return masks
 
     def _is_open(self, index: int) -> bool:
-        return any(having >> index & 1 for having in self._free_masks.values())
+        return any(having >> index & 1 for having in self.others.values())
 
 
 def json_grammar(schema: Schema, title: str) -> Grammar:
@@ -481,7 +498,7 @@ def json_grammar(schema: Schema, title: str) -> Grammar:
 @lru_cache(maxsize=1)
 def _any_value() -> Grammar:
     """The grammar of any JSON value: the same for all schemas, so that it is made once."""
-    builder = RuleBuilder(Schema(ANYTHING_SHAPES, {ANYTHING: ANYTHING_SHAPES}))
+    builder = RuleBuilder(ANY_SCHEMA)
     builder.writes_anything()
     start = builder.names.rule("start")
     builder.rule(start, (builder.value(ANYTHING_SHAPES, "any_value"),))

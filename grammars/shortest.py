@@ -40,10 +40,40 @@ def _size(text: str) -> tuple[int, bytes]:
     return len(data), data
 
 
+class Notation:
+    """How values are written: as JSON, unless a subclass says otherwise."""
+
+    def string(self, language: Language) -> str:
+        """The shortest string of a language."""
+        if language.wanted or language.unwanted or language.excluded:
+            return f'"{_shortest_text(language.json_dfa())}"'
+        return f'"{shortest_string(language)}"'
+
+    def scalar(self, text: str) -> str:
+        """A scalar that is `text` in JSON."""
+        return text
+
+    def key(self, name: str) -> str:
+        """A member's name, up to its value."""
+        return json_text(name) + ":"
+
+    def other_key(self, names: Language) -> str:
+        """The shortest of some names."""
+        return self.string(names) + ":"
+
+
+JSON = Notation()
+
+
 def shortest_json(schema: Schema, shapes: tuple[Shape, ...]) -> str:
     """The shortest JSON text of a union of shapes of `schema`."""
-    known = _of_nodes(schema)
-    found = [text for text in (_of_shape(shape, known) for shape in shapes) if text is not None]
+    return shortest_text(schema, shapes, JSON)
+
+
+def shortest_text(schema: Schema, shapes: tuple[Shape, ...], notation: Notation) -> str:
+    """The shortest text of a union of shapes of `schema`."""
+    known = _of_nodes(schema, notation)
+    found = [text for text in (_of_shape(shape, known, notation) for shape in shapes) if text is not None]
     return shorter(*found)
 
 
@@ -61,7 +91,7 @@ def _shortest_number(number: Number) -> str:
 
 
 @lru_cache(maxsize=_CACHED)
-def _of_nodes(schema: Schema) -> Mapping[Node, str]:
+def _of_nodes(schema: Schema, notation: Notation) -> Mapping[Node, str]:
     found: dict[Node, str] = {ANYTHING: "0"}
     changed = True
     while changed:
@@ -69,7 +99,8 @@ def _of_nodes(schema: Schema) -> Mapping[Node, str]:
         for node in reversed(list(schema.nodes)):
             if node == ANYTHING:
                 continue
-            texts = [t for t in (_of_shape(shape, found) for shape in schema.nodes[node]) if t is not None]
+            shapes = schema.nodes[node]
+            texts = [t for t in (_of_shape(shape, found, notation) for shape in shapes) if t is not None]
             if texts:
                 text = shorter(*texts)
                 if node not in found or _size(text) < _size(found[node]):
@@ -77,21 +108,19 @@ def _of_nodes(schema: Schema) -> Mapping[Node, str]:
     return found
 
 
-def _of_shape(shape: Shape, known: Mapping[Node, str]) -> str | None:
+def _of_shape(shape: Shape, known: Mapping[Node, str], notation: Notation) -> str | None:
     """The shortest text of a shape from those of its nodes; None while one of them is not known."""
     match shape:
         case EnumShape(texts):
-            return shorter(*texts)
+            return shorter(*map(notation.scalar, texts))
         case StringShape(language):
-            if language.wanted or language.unwanted or language.excluded:
-                return f'"{_shortest_text(language.json_dfa())}"'
-            return f'"{shortest_string(language)}"'
+            return notation.string(language)
         case NumberShape(number):
             return "0" if number in (Number(), Number(integer=True)) else _shortest_number(number)
         case ArrayShape():
             return _of_array(shape, known)
         case ObjectShape():
-            return _of_object(shape, known)
+            return _of_object(shape, known, notation)
 
 
 def _of_array(shape: ArrayShape, known: Mapping[Node, str]) -> str | None:
@@ -107,19 +136,19 @@ def _of_array(shape: ArrayShape, known: Mapping[Node, str]) -> str | None:
     return f"[{','.join(items)}]"
 
 
-def _of_object(shape: ObjectShape, known: Mapping[Node, str]) -> str | None:
+def _of_object(shape: ObjectShape, known: Mapping[Node, str], notation: Notation) -> str | None:
     nodes = shape.nodes
     names = [name for name in nodes if name in shape.required]
     texts = [known.get(nodes[name]) for name in names]
     if None in texts:
         return None
-    members = [f"{json_text(name)}:{text}" for name, text in zip(names, texts, strict=True)]
+    members = [f"{notation.key(name)}{text}" for name, text in zip(names, texts, strict=True)]
     missing = shape.minimum - len(members)
     if missing > 0:
-        others = [f"{json_text(n)}:{known[v]}" for n, v in nodes.items() if n not in names and v in known]
+        others = [notation.key(n) + known[v] for n, v in nodes.items() if n not in names and v in known]
         for free in shape.free:
             if free.node in known:
-                others.append(f'"{_shortest_text(free.names.json_dfa())}":{known[free.node]}')
+                others.append(notation.other_key(free.names) + known[free.node])
         others.sort(key=_size)
         if len(others) < missing:
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from larksong.engine.engine import Engine
@@ -44,13 +45,13 @@ _VALUES: dict[str, Any] = {
 _ARGUMENTS = {**_VALUES, "entries": [_VALUES, _VALUES], "anything": {"any": [1, "two"]}}
 
 
-def warm_up(engine: Engine) -> None:
-    """Warm `engine` up: the walks of its vocabulary, and one turn in every format."""
+def warm_up(engine: Engine, formats: Iterable[str] | None = None) -> None:
+    """Warm `engine` up: the walks of its vocabulary, one turn in each of `formats` (None: in all)."""
     engine.warm_up()
     vocabulary = engine.vocabulary
     bytes_of = {data: token for token, data in enumerate(vocabulary.tokens) if len(data) == 1}
     markers = "|".join(re.escape(marker) for marker in vocabulary.special)
-    for name in format_names():
+    for name in format_names() if formats is None else formats:
         format_ = wire_format(name)
         matcher = engine.matcher(format_.grammar([_TOOL], CallPolicy(), vocabulary))
         text = "Warm.\n" + format_.render_call(_TOOL.name, _ARGUMENTS)

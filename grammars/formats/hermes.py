@@ -7,20 +7,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larksong.engine.attributes import Carry
-from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Literal, Pattern, Role, Terminal
+from larksong.engine.terminals import Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_rules import json_grammar
-from larksong.grammars.schema import Schema
+from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text
-from larksong.grammars.shortest import shortest_json
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire_format import tool_lines
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
@@ -41,56 +36,52 @@ For each function call, return a json object with function name and arguments wi
 </tool_call>"""
 
 
-class Hermes(WireFormat):
-    """Strings are JSON, so the model's own text is the arguments text."""
-
+class Hermes(JsonFormat):
     name = "hermes"
+    aliases = ("qwen3_json",)
     call_marker = OPEN
     function_prefixes = ('\n{"name": "', '{"name": "')
+    open_prefixes = tuple(
+        f'{blank}{{{inner}"name":{gap}"'
+        for blank in ("\n", "", " ")
+        for inner in ("", " ", "\n  ")
+        for gap in (" ", "")
+    )
+    separator = "\n"
     template = """
 calls: call
   | calls SEPARATOR call
+  | calls call
 call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 
 %declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return {
-            "ARGUMENTS_KEY": Terminal("ARGUMENTS_KEY", Literal(', "arguments": '), predicate=Carry()),
-            "OBJECT_CLOSE": Terminal("OBJECT_CLOSE", Pattern(r"\}\n?"), Role.CALL_CLOSE),
-            "CALL_CLOSE": Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
-        }
+        return dict(
+            [
+                carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
+                closing("OBJECT_CLOSE", Pattern(r"\}\n?")),
+                ("CALL_CLOSE", Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary))),
+            ]
+        )
+
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict(
+            [
+                carrying("ARGUMENTS_KEY", Pattern(r'\s{0,9},\s{0,9}"arguments"\s{0,9}:\s{0,9}')),
+                closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}\s{0,9}")),
+            ]
+        )
 
     def function_text(self, name: str) -> str:
         return json_text(name)[1:]
 
-    def arguments(self, tool: Tool, parameters: Schema) -> Grammar:
-        return json_grammar(parameters, tool.name)
-
-    def shortest_arguments(self, parameters: Schema) -> str:
-        return shortest_json(parameters, parameters.shapes)
-
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        text = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
-        return f"{OPEN}\n{text}\n{CLOSE}"
+        return f'{OPEN}\n{{"name": {json_text(name)}, "arguments": {arguments_text(arguments)}}}\n{CLOSE}'
 
     def system_text(self, tools: Sequence[Tool]) -> str:
-        lines = [
-            json.dumps(
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool.name,
-                        "description": tool.description,
-                        "parameters": tool.parameters,
-                    },
-                },
-                ensure_ascii=False,
-            )
-            for tool in tools
-        ]
-        return SYSTEM.format(tools="\n".join(lines))
+        return SYSTEM.format(tools=tool_lines(tools))
 
 
 FORMAT = Hermes()

@@ -42,7 +42,7 @@ def _tool(name: str, **parameters: Any) -> dict[str, Any]:
 
 def _turn(format: str, *calls: tuple[str, dict[str, Any]]) -> str:
     chosen = wire_format(format)
-    return chosen.separator.join(chosen.render_call(name, arguments) for name, arguments in calls)
+    return chosen.render_calls(calls)
 
 
 def _request(**fields: Any) -> Any:

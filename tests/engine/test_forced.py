@@ -241,7 +241,7 @@ def test_what_is_forced_is_what_the_tokenizer_writes(canon: Canon, format_name: 
                 calls = (
                     [(tool.name, hostile_arguments(tool, rng))] if tools is STRESS else [rng.choice(CALLS)]
                 )
-                text = written.separator.join(written.render_call(*call) for call in calls)
+                text = written.render_calls(calls)
                 counts.append(check(canon, matcher.fork(), canon.ids(text)))
     done = total(counts)
     assert done.offers > 1000

@@ -75,7 +75,7 @@ def test_along_a_turn_every_mask_is_what_single_bytes_allow(
     name: str, policy: CallPolicy, small: list[SideBySide]
 ) -> None:
     wire = wire_format(name)
-    text = "\n".join(wire.render_call(*call) for call in CALLS[4:6]).encode()
+    text = wire.render_calls(CALLS[4:6]).encode()
     for sides in small:
         matcher, twin = sides.start(lambda of: turn_grammar(name, of, policy))
         for token in cut_with_markers(sides.vocabulary, text, Random(1)):

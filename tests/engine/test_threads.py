@@ -48,9 +48,9 @@ def sequences(of: Vocabulary, rng: Random) -> list[Sequence_]:
         # A copy of the tool with other names makes a grammar that no other test has used.
         renamed = Tool(f"search_{rng.random():.6f}", "", SEARCH.parameters)
         own = wire.grammar([renamed], CallPolicy(required=True), of)
-        text = "\n".join(wire.render_call(*call) for call in CALLS)
+        text = wire.render_calls(CALLS)
         found += [(shared, "Hello <tool\n" + text)] * 2
-        found += [(own, "\n".join(wire.render_call(renamed.name, arguments) for _, arguments in CALLS[4:6]))]
+        found += [(own, wire.render_calls([(renamed.name, arguments) for _, arguments in CALLS[4:6]]))]
     ends = sorted(of.eos_ids)[:1]
     return [(part, [*cut_with_markers(of, text.encode(), rng), *ends]) for part, text in found]
 

@@ -7,22 +7,39 @@ from typing import Any
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 
-def read_turn(name: str, text: str) -> tuple[str, list[tuple[str, Any]]]:
-    """The content of a turn without markers of its own, and its calls: (name, arguments).
+OPENINGS = {
+    "hermes": ('<tool_call>\n{"name": "', '<tool_call>{"name": "'),
+    "qwen3_coder": ("<tool_call>\n<function=", "<tool_call><function="),
+}
+
+
+def read_turn(name: str, text: str) -> tuple[str, str, list[tuple[str, Any]]]:
+    """The content and the reasoning of a turn in letters, and its calls: (name, arguments).
 
     The arguments are JSON text for hermes; for qwen3_coder the raw texts by parameter.
     """
-    content, marker, rest = text.partition("<tool_call>")
+    text = text.removeprefix("\n").removeprefix("\n")
+    begins = min((at for opening in OPENINGS[name] if (at := text.find(opening)) >= 0), default=len(text))
+    reasoning = ""
+    if text.startswith("<think>"):
+        text = text.removeprefix("<think>").removeprefix("\n").removeprefix("\n")
+        begins = min((at for opening in OPENINGS[name] if (at := text.find(opening)) >= 0), default=len(text))
+        closes = text.find("</think>")
+        if 0 <= closes < begins:
+            reasoning, text = text[:closes], text[closes + len("</think>") :]
+            text = text.removeprefix("\n").removeprefix("\n")
+        else:
+            reasoning, text = text[:begins], text[begins:]
+        begins = min((at for opening in OPENINGS[name] if (at := text.find(opening)) >= 0), default=len(text))
+    content, rest = text[:begins], text[begins:]
     calls: list[tuple[str, Any]] = []
-    rest = marker + rest
     while rest:
         rest = _skip(rest, "<tool_call>")
         called, arguments, rest = {"hermes": _hermes, "qwen3_coder": _qwen3_coder}[name](rest)
         calls.append((called, arguments))
         rest = _skip(rest, "</tool_call>")
-        if rest:
-            rest = _skip(rest, "\n")
-    return content, calls
+        rest = rest.removeprefix("\n")
+    return content, reasoning, calls
 
 
 def _skip(text: str, expected: str) -> str:

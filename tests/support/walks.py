@@ -19,6 +19,41 @@ MARKUP = (
     b"\n</parameter>\n<parameter=",
     b"</function>\n</tool_call>",
     b"<tool_call>",
+    b"</arg_value></tool_call>",
+    b"</arg_value>\n</tool_call>",
+    b"</parameter>\n</invoke>\n</minimax:tool_call>",
+    b"</invoke>\n</minimax:tool_call>",
+    b"\n</minimax:tool_call>",
+    *(
+        f"{piece}{end}".encode()
+        for end in ("function_calls>", "tool_calls>", " calls>")
+        for piece in (
+            *(
+                "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜",
+                "</｜DSML｜invoke>\n</｜DSML｜",
+                "</｜DSML｜",
+            ),
+            *("</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜", "</｜DSML｜ invoke>\n</｜DSML｜"),
+        )
+    ),
+    b"</arg_value><arg_key>",
+    b"</arg_value>\n<arg_key>",
+    b'</parameter>\n<parameter name="',
+    '</｜DSML｜parameter>\n<｜DSML｜parameter name="'.encode(),
+    '</｜DSML｜ parameter>\n<｜DSML｜ parameter name="'.encode(),
+    b"<|tool_call_end|>",
+    b"<|tool_calls_section_end|>",
+    b"<|call|>",
+    b"<|end|>",
+    b'<|"|>}<tool_call|>',
+    b'<|"|>}',
+    b'<|"|>]',
+    b'<|"|>,',
+    b"}<tool_call|>",
+    b"<tool_call|>",
+    b"</think>",
+    b"[/THINK]",
+    b"<channel|>",
 )
 
 

@@ -1,0 +1,300 @@
+"""The reader: one pass over text that nobody constrained, by an open grammar.
+
+It never raises and loses no text. Where the grammar refuses a byte, a call that has not told its name
+was none:
+its text is visible text. A call that has is closed as it stands, with a warning, and the rest is
+visible text.
+Then the grammar begins anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from larksong.engine.automaton import Automaton
+from larksong.engine.events import (
+    CallClose,
+    Content,
+    Events,
+    FunctionOpen,
+    Json,
+    Name,
+    ParameterClose,
+    ParameterOpen,
+    ParseEvent,
+    Reasoning,
+    Text,
+    coalesce,
+)
+from larksong.engine.lexeme import Lexeme
+from larksong.engine.readings import Readings, choose
+from larksong.engine.stack import Bound, Branch, Configuration, Edge
+from larksong.engine.terminals import Role
+
+# Terminals nest in the depth of Python's stack while a piece is read.
+_PIECE = 48
+
+
+_FEWEST_IN_RUNS = 32
+_RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
+    Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
+}  # fmt: skip
+
+
+class _Run(NamedTuple):
+    """Bytes on which a terminal stays as it is, and the event that tells them."""
+
+    pattern: re.Pattern[bytes]
+    event: Callable[[bytes], ParseEvent]
+
+
+def _run(lexeme: Lexeme, state: int, event: Callable[[bytes], ParseEvent]) -> _Run | None:
+    row = lexeme.row(state)
+    same = bytes(byte for byte in range(128) if row[byte] == state)
+    if len(same) < _FEWEST_IN_RUNS or lexeme.held(state) or lexeme.final(state):
+        return None
+    return _Run(re.compile(b"[" + re.escape(same) + b"]+"), event)
+
+
+class TextReader:
+    """Reads one turn.
+
+    `again`: the automaton of what may follow a turn that is whole; `on`: that of text in the middle of an
+    answer, where one was broken off. `spelled`: a marker that stands for a text inside raw strings.
+    """
+
+    def __init__(
+        self, first: Automaton, again: Automaton, on: Automaton, spelled: tuple[bytes, bytes] | None = None
+    ) -> None:
+        self._spelled = _Spelled(*spelled) if spelled is not None else None
+        self._automaton, self._again, self._on = first, again, on
+        self._at: Configuration = first.start
+        self._open: Readings = {}
+        self._runs: dict[tuple[Bound, int], _Run | None] = {}
+        self._bytes_are_tokens = first.vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
+        self._name = b""
+        self._function: str | None = None
+        self._parameter: str | None = None
+        self._raw = bytearray()
+        """what was read since the last event: text, if it turns out to begin nothing"""
+        self.warnings: list[str] = []
+
+    def feed(self, data: bytes) -> Events:
+        """Read `data`; valid UTF-8 as a whole, cut anywhere."""
+        found: list[ParseEvent] = []
+        at = 0
+        while at < len(data):
+            run = self._run()
+            if run is not None and (match := run.pattern.match(data, at)) is not None:
+                at = match.end()
+                self._told(run.event(match.group()), found)
+                continue
+            if run is not None and self._bytes_are_tokens:
+                # Beside a run stand a few bytes that lead back to it, on ways that are known.
+                edge = self._automaton.edge(self._at, data[at])
+                if edge is not None and not edge.branches:
+                    self._raw.append(data[at])
+                    at += 1
+                    self._take(edge.target, edge.events, (), found)
+                    continue
+            size = _PIECE if run is None else 1
+            pending = [data[at : at + size]]
+            at += size
+            while pending:
+                self._read(pending.pop(), pending, found)
+        return coalesce(found)
+
+    def _run(self) -> _Run | None:
+        """The bytes that change nothing where the reader stands: most bytes of a long value."""
+        if len(self._at.threads) != 1:
+            return None
+        (thread,) = self._at.threads
+        event = _RUNS.get(thread.bound.terminal.role)
+        if event is None or not thread.bound.streams:
+            return None
+        key = (thread.bound, thread.state)
+        if key not in self._runs:
+            self._runs[key] = _run(thread.bound.lexeme, thread.state, event)
+        return self._runs[key]
+
+    def token(self, token: int) -> Events:
+        """Read a marker that the vocabulary holds as a token of its own."""
+        edge = self._automaton.edge(self._at, token)
+        if edge is None:
+            names = {id: text for text, id in self._automaton.vocabulary.special.items()}
+            return self.feed(names.get(token, "").encode())
+        found: list[ParseEvent] = []
+        self._take(edge.target, edge.events, edge.branches, found)
+        return coalesce(found)
+
+    def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
+        """Read a piece; what of it is to be read later goes on top of `pending`."""
+        edge = self._automaton.step(self._at, data)
+        structural = edge is not None and self._changes(edge)
+        if len(data) > 1 and (edge is None or structural):
+            half = len(data) // 2
+            pending += (data[half:], data[:half])
+        elif edge is None:
+            self._refused(data, pending, found)
+        else:
+            self._raw += data
+            self._take(edge.target, edge.events, edge.branches, found)
+
+    @staticmethod
+    def _changes(edge: Edge) -> bool:
+        """Whether a step leads from one part of a turn to another: then its bytes are read one by one."""
+        for event in edge.events:
+            if isinstance(event, FunctionOpen | CallClose):
+                return True
+            if isinstance(event, Content | Reasoning) and not _is_answer(edge.target):
+                return True
+        return False
+
+    def _take(
+        self, target: Configuration, events: Events, branches: tuple[Branch, ...], found: list[ParseEvent]
+    ) -> None:
+        self._at = target
+        if branches:
+            self._open, events = choose(self._open, events, branches)
+        for event in events:
+            self._told(event, found)
+        if events and _is_answer(target):
+            self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
+
+    def _told(self, event: ParseEvent, found: list[ParseEvent]) -> None:
+        match event:
+            case Name(data):
+                self._name += data
+                return
+            case FunctionOpen(name):
+                event = FunctionOpen(name or self._name.decode(errors="replace"))
+                self._function = event.name
+            case ParameterOpen(name):
+                event = ParameterOpen(name or self._name.decode(errors="replace"))
+                self._parameter = event.name
+            case ParameterClose():
+                self._parameter = None
+            case CallClose():
+                if self._parameter is not None:
+                    self._parameter = None
+                    found.append(ParameterClose())
+                self._function = None
+        self._name = b""
+        if self._spelled is not None:
+            event = self._spelled.take(event, found)
+        if isinstance(event, Content | Reasoning) and self._raw.startswith(event.data):
+            # The marker that ended the text may still turn out to be text.
+            del self._raw[: len(event.data)]
+        else:
+            self._raw.clear()
+        found.append(event)
+
+    def _refused(self, byte: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
+        whole = self._end(found)
+        at_start = self._at is self._on.start
+        text = bytes(self._raw) + byte
+        if self._function is not None:
+            self.warnings.append(
+                f"the call of {self._function!r} was broken off: it is not as the format writes it"
+            )
+            self._close(found)
+            text = byte
+        elif whole:
+            text = byte
+        elif at_start or not text[:-1].strip():
+            # Not even text can begin so.
+            found.append(Content(text))
+            text = b""
+        else:
+            # What began nothing is text from its first character on; the rest may begin something.
+            first = 1
+            while first < len(text) and text[first] & 0xC0 == 0x80:
+                first += 1
+            found.append(Content(text[:first]))
+            text = text[first:]
+        self._automaton = self._again if whole else self._on
+        self._at, self._open, self._name = self._automaton.start, {}, b""
+        self._raw.clear()
+        if text:
+            pending.append(text)
+
+    def _close(self, found: list[ParseEvent]) -> None:
+        if self._parameter is not None:
+            found.append(ParameterClose())
+        found.append(CallClose())
+        self._function = self._parameter = None
+
+    def _held(self) -> ParseEvent | None:
+        """Visible text that was held back because it could have begun a marker."""
+        for thread in self._at.threads:
+            held = thread.bound.lexeme.held(thread.state)
+            if held and thread.bound.terminal.role is Role.CONTENT:
+                return Content(held)
+            if held and thread.bound.terminal.role is Role.REASONING:
+                return Reasoning(held)
+        return None
+
+    def finish(self, *, cut: bool = False) -> Events:
+        """The end of the text. `cut`: the generation was broken off, and nothing is invented to close a
+        call.
+        """
+        found: list[ParseEvent] = []
+        if self._end(found):
+            return coalesce(found)
+        self._decide(found)
+        held = self._held()
+        if held is not None:
+            found.append(held)
+        if self._function is not None:
+            self.warnings.append(f"the call of {self._function!r} is not complete")
+            if not cut:
+                self._close(found)
+        elif held is None and self._raw.strip():
+            found.append(Content(bytes(self._raw)))
+        return coalesce(found)
+
+    def _end(self, found: list[ParseEvent]) -> bool:
+        """End the turn if it is whole; tells what its end reveals."""
+        for token in self._automaton.vocabulary.eos_ids:
+            edge = self._automaton.edge(self._at, token)
+            if edge is not None:
+                self._decide(found)
+                self._take(edge.target, edge.events, edge.branches, found)
+                return True
+        return False
+
+    def _decide(self, found: list[ParseEvent]) -> None:
+        """Of several readings of a value keep the typed one."""
+        if self._open:
+            kind = min(self._open)
+            self._open, events = choose(self._open, (), (Branch(kind, kind, ()),))
+            for event in events:
+                self._told(event, found)
+
+
+def _is_answer(at: Configuration) -> bool:
+    """Whether nothing but visible text or reasoning is being read."""
+    roles = [thread.bound.terminal.role for thread in at.threads]
+    return len(roles) == 1 and roles[0] in (Role.CONTENT, Role.REASONING)
+
+
+class _Spelled:
+    """Puts a text in the place of a marker inside raw strings, however they are cut."""
+
+    def __init__(self, marker: bytes, text: bytes) -> None:
+        self._marker, self._text = marker, text
+        self._held = b""
+
+    def take(self, event: ParseEvent, found: list[ParseEvent]) -> ParseEvent:
+        """`event` as it is to be told; what was held back before it goes to `found`."""
+        if not isinstance(event, Text):
+            if self._held:
+                found.append(Text(self._held))
+                self._held = b""
+            return event
+        data = (self._held + event.data).replace(self._marker, self._text)
+        held = next((n for n in range(len(self._marker) - 1, 0, -1) if data.endswith(self._marker[:n])), 0)
+        self._held = data[len(data) - held :]
+        return Text(data[: len(data) - held])

@@ -1,0 +1,88 @@
+"""Kimi K2, K2-Thinking, K2.5 and K2.7-Code: a section of calls whose headers are the calls' ids.
+
+<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": \
+"Paris"}<|tool_call_end|><|tool_calls_section_end|>
+
+All markers are tokens. The number after the name counts the calls of the whole chat; the model writes it, and
+it is markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from larksong.engine.terminals import Pattern, Terminal
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.schema import Schema
+from larksong.grammars.tools import Tool
+from larksong.grammars.wire_format import tool_lines
+
+SECTION, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+OPEN, CLOSE = "<|tool_call_begin|>", "<|tool_call_end|>"
+ARGUMENT = "<|tool_call_argument_begin|>"
+
+SYSTEM = """\
+# Tools
+
+{tools}
+
+To call functions, write one section with all calls, each with the function's name, a number that counts the \
+calls, and its arguments as JSON:
+{example}"""
+
+
+class KimiK2(JsonFormat):
+    name = "kimi_k2"
+    section_marker = SECTION
+    call_marker = OPEN
+    function_prefixes = ("functions.",)
+    root = "section"
+    template = """
+section: SECTION calls SECTION_CLOSE
+calls: call
+  | calls call
+call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
+
+%declare SECTION SECTION_CLOSE CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict(
+            [
+                carrying("NUMBER", Pattern("[0-9]{1,6}")),
+                carrying("ARGUMENT", self.marker(ARGUMENT, vocabulary)),
+                closing("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
+                (
+                    "SECTION_CLOSE",
+                    Terminal(
+                        "SECTION_CLOSE", self.marker(SECTION_CLOSE, vocabulary), predicate=self.enough()
+                    ),
+                ),
+            ]
+        )
+
+    def check_names(self, tool: Tool, parameters: Schema) -> None:
+        super().check_names(tool, parameters)
+        self.refuse_name(tool, ":<")
+
+    def function_text(self, name: str) -> str:
+        return name + ":"
+
+    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        return self.render_calls([(name, arguments)])
+
+    def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        written = (
+            f"{OPEN}functions.{name}:{number}{ARGUMENT}{arguments_text(arguments)}{CLOSE}"
+            for number, (name, arguments) in enumerate(calls)
+        )
+        return f"{SECTION}{''.join(written)}{SECTION_CLOSE}"
+
+    def system_text(self, tools: Sequence[Tool]) -> str:
+        example = f"{SECTION}{OPEN}functions.NAME:0{ARGUMENT}{{...}}{CLOSE}{SECTION_CLOSE}"
+        return SYSTEM.format(tools=tool_lines(tools), example=example)
+
+
+FORMAT = KimiK2()

@@ -1,0 +1,100 @@
+"""Llama 3.1, 3.2 and 3.3: bare JSON objects, `; ` between several.
+
+{"name": "get_weather", "parameters": {"city": "Paris"}}; {"name": "get_time", "parameters": {"tz": "UTC"}}
+
+There is no marker, and JSON may be an answer too. So text ends where `{"name": "` is followed by the whole
+name of one of the request's tools; any other object is text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from larksong.engine.terminals import Choice, Literal, Pattern, Terminal
+from larksong.engine.text import Stop
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.schema.values import json_text
+from larksong.grammars.tools import Tool
+from larksong.grammars.wire_format import tool_lines
+
+SYSTEM = """\
+Given the following functions, please respond with a JSON for a function call with its proper arguments that \
+best answers the given prompt.
+
+Respond in the format {{"name": function name, "parameters": dictionary of argument name and its value}}. \
+Do not use variables.
+
+{tools}"""
+
+
+class Llama3Json(JsonFormat):
+    name = "llama3_json"
+    call_marker = '{"name": "'
+    separator = "; "
+    reasoning = None
+    template = """
+calls: call
+  | calls SEPARATOR call
+call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
+
+%declare CALL SEPARATOR FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict(
+            [
+                carrying("PARAMETERS_KEY", Literal(', "parameters": ')),
+                closing("OBJECT_CLOSE", Literal("}")),
+            ]
+        )
+
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict(
+            [
+                carrying(
+                    "PARAMETERS_KEY", Pattern(r'\s{0,9},\s{0,9}"(?:parameters|arguments)"\s{0,9}:\s{0,9}')
+                ),
+                closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
+                ("SEPARATOR", Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}"))),
+            ]
+        )
+
+    def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
+        if "OTHER_NAME" in terminals:
+            return super().stops(terminals)
+        functions = terminals["FUNCTION"].definition
+        assert isinstance(functions, Choice)
+        texts = [text for text, _ in functions.words]
+        return tuple(
+            Stop(
+                (self.call_marker + text).encode(),
+                ("CALL", "FUNCTION"),
+                # At the beginning of a turn such a text is a call, from where its name is certain.
+                refused_from=len((self.call_marker + text[: _certain(text, texts)]).encode()),
+                label=name,
+            )
+            for text, name in functions.words
+        )
+
+    def function_text(self, name: str) -> str:
+        return json_text(name)[1:]
+
+    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        return f'{{"name": {json_text(name)}, "parameters": {arguments_text(arguments)}}}'
+
+    def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        return self.separator.join(self.render_call(*call) for call in calls)
+
+    def system_text(self, tools: Sequence[Tool]) -> str:
+        return SYSTEM.format(tools=tool_lines(tools))
+
+
+def _certain(text: str, texts: Sequence[str]) -> int:
+    """How many characters of `text` none of the other texts begins with."""
+    others = [other for other in texts if other != text]
+    return next(n for n in range(len(text) + 1) if not any(other.startswith(text[:n]) for other in others))
+
+
+FORMAT = Llama3Json()

@@ -1,0 +1,154 @@
+"""Mistral's formats, by the version of its tokenizer.
+
+v3 (Mistral 7B v0.3, Nemo: before v11), one list:
+[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}, "id": "123456789"}]
+v11 (Small 3.2), an id for each call:
+[TOOL_CALLS]get_weather[CALL_ID]123456789[ARGS]{"city": "Paris"}[TOOL_CALLS]get_time[CALL_ID]…
+v13 (Devstral, Magistral, Ministral 3, Large 3):
+[TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]get_time[ARGS]{"tz": "UTC"}
+
+The markers are tokens. Ids are nine letters and digits; they are markup, and a model may leave them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from larksong.engine.terminals import Literal, Pattern, Terminal
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.schema import Schema
+from larksong.grammars.schema.values import json_text
+from larksong.grammars.tools import Tool
+from larksong.grammars.wire_format import tool_lines
+
+OPEN, ID, ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
+
+# No marker ends a call: it is over when what follows begins.
+NOTHING = Pattern("")
+
+SYSTEM = """\
+[AVAILABLE_TOOLS][{tools}][/AVAILABLE_TOOLS]
+To call tools, answer with nothing but: {example}"""
+
+
+def call_id(number: int) -> str:
+    """An id of a call as these models write them."""
+    return f"{number:09d}"
+
+
+class _Mistral(JsonFormat):
+    example: str
+
+    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        return self.render_calls([(name, arguments)])
+
+    def system_text(self, tools: Sequence[Tool]) -> str:
+        listed = tool_lines(tools).replace("\n", ", ")
+        return SYSTEM.format(tools=listed, example=self.example)
+
+
+class MistralV3(_Mistral):
+    name = "mistral_v3"
+    aliases = ("mistral_old",)
+    section_marker = OPEN
+    call_marker = '{"name": "'
+    separator = ", "
+    reasoning = None
+    root = "section"
+    example = OPEN + '[{"name": "NAME", "arguments": {...}}]'
+    template = """
+section: SECTION LIST_OPEN calls LIST_CLOSE
+calls: call
+  | calls SEPARATOR call
+call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
+
+%declare SECTION LIST_OPEN LIST_CLOSE SEPARATOR CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict(
+            [
+                ("LIST_OPEN", Terminal("LIST_OPEN", self.one_of(("[", " [")))),
+                ("LIST_CLOSE", Terminal("LIST_CLOSE", Literal("]"), predicate=self.enough())),
+                carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
+                closing("OBJECT_CLOSE", Pattern(r'(?:, "id": "[a-zA-Z0-9]{9}")?\}')),
+            ]
+        )
+
+    @property
+    def opening(self) -> tuple[str, ...]:
+        return ("SECTION", "LIST_OPEN", "CALL")
+
+    def function_text(self, name: str) -> str:
+        return json_text(name)[1:]
+
+    def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        written = (
+            f'{{"name": {json_text(name)}, "arguments": {arguments_text(arguments)}, "id": "{call_id(n)}"}}'
+            for n, (name, arguments) in enumerate(calls)
+        )
+        return f"{OPEN}[{', '.join(written)}]"
+
+
+class MistralV13(_Mistral):
+    name = "mistral_v13"
+    aliases: tuple[str, ...] = ("mistral",)
+    call_marker = OPEN
+    reasoning: tuple[str, str] | None = ("[THINK]", "[/THINK]")
+    example = f"{OPEN}NAME{ARGUMENTS}{{...}}"
+    template = """
+calls: call
+  | calls call
+call: CALL FUNCTION ARGS ARGUMENTS CALL_CLOSE
+
+%declare CALL FUNCTION ARGS ARGUMENTS CALL_CLOSE
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict([carrying("ARGS", self.marker(ARGUMENTS, vocabulary)), closing("CALL_CLOSE", NOTHING)])
+
+    def check_names(self, tool: Tool, parameters: Schema) -> None:
+        super().check_names(tool, parameters)
+        self.refuse_name(tool, "[{")
+
+    def function_text(self, name: str) -> str:
+        return name
+
+    def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        return "".join(f"{OPEN}{name}{ARGUMENTS}{arguments_text(given)}" for name, given in calls)
+
+
+class MistralV11(MistralV13):
+    name = "mistral_v11"
+    aliases = ()
+    reasoning = ("<think>", "</think>")
+    example = f"{OPEN}NAME{ID}{call_id(0)}{ARGUMENTS}{{...}}"
+    template = """
+calls: call
+  | calls call
+call: CALL FUNCTION CALL_ID ID ARGS ARGUMENTS CALL_CLOSE
+  | CALL FUNCTION ARGS ARGUMENTS CALL_CLOSE
+
+%declare CALL FUNCTION CALL_ID ID ARGS ARGUMENTS CALL_CLOSE
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict(
+            [
+                carrying("CALL_ID", self.marker(ID, vocabulary)),
+                carrying("ID", Pattern("[a-zA-Z0-9]{9}")),
+                carrying("ARGS", self.marker(ARGUMENTS, vocabulary)),
+                closing("CALL_CLOSE", NOTHING),
+            ]
+        )
+
+    def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+        return "".join(
+            f"{OPEN}{name}{ID}{call_id(number)}{ARGUMENTS}{arguments_text(given)}"
+            for number, (name, given) in enumerate(calls)
+        )
+
+
+FORMATS = (MistralV3(), MistralV11(), MistralV13())

@@ -1,0 +1,236 @@
+"""Text that nobody constrained is read whole, the same for every cut, and never raises."""
+
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from larksong.api.deltas import ArgumentsDelta
+from larksong.api.parse import TurnParser, filter_deltas, parse_record
+from larksong.grammars import Tool, UnknownFormat, format_names, wire_format
+from tests.support.examples import examples
+from tests.support.markers import MARKERS
+from tests.support.turns import CALLS, TOOLS
+
+FORMATS = pytest.mark.parametrize("name", format_names())
+LISTED = [{"type": "function", "function": {"name": t.name, "parameters": t.parameters}} for t in TOOLS]
+FRAGMENTS = (
+    *MARKERS,
+    *("\n", "\n\n", " ", "a", "Hello", "日本", "😀", '"', "{", "}", "[", "]", ",", ":", "1", "true", "None", "\\"),
+    *("<function=", "<function=f>\n", "</function>", "<parameter=a>\n", "\n</parameter>\n", "<parameter="),
+    *('\n<invoke name="', 'f">\n', '<parameter name="', '">', "</parameter>\n", "</invoke>"),
+    *("<｜DSML｜tool_calls>\n", '<｜DSML｜invoke name="', '<｜DSML｜parameter name="', '" string="true">', "</｜DSML｜parameter>\n"),
+    *("</｜DSML｜invoke>", "\n</｜DSML｜tool_calls>"),
+    *('{"name": "', '", "arguments": ', ', "parameters": ', '{"a": 1}', "}\n", "functions.", "f", ":0", "get_weather"),
+    *("assistant", "analysis", "commentary", " to=functions.", "final", " json", "call:", "thought\n", "; "),
+)  # fmt: skip
+texts = st.lists(st.sampled_from(FRAGMENTS), max_size=25).map("".join)
+
+
+def answer(record: dict[str, Any]) -> dict[str, Any]:
+    """The answer without what differs from run to run, and how it was cut."""
+    found = parse_record(record)
+    for call in found["tool_calls"]:
+        assert call.pop("id").startswith("call_")
+    del found["deltas"]
+    return found
+
+
+def cuts(data: bytes, marks: int = 50) -> list[list[bytes]]:
+    """Whole, in steps of 1, 2, 3, 5, 8 and 13 bytes, and at random."""
+    found = [
+        [data],
+        *([data[i : i + step] for i in range(0, len(data), step)] for step in (1, 2, 3, 5, 8, 13)),
+    ]
+    rng = Random(len(data))
+    for _ in range(marks):
+        points = (
+            sorted(rng.sample(range(1, len(data)), min(len(data) - 1, rng.randint(1, 9))))
+            if len(data) > 1
+            else []
+        )
+        found.append([data[i:j] for i, j in zip([0, *points], [*points, len(data)], strict=True)])
+    return found
+
+
+def for_every_cut(record: dict[str, Any], data: bytes, marks: int = 50) -> dict[str, Any]:
+    first = answer({**record, "chunks_hex": [data.hex()]})
+    for pieces in cuts(data, marks):
+        assert answer({**record, "chunks_hex": [piece.hex() for piece in pieces]}) == first
+    return first
+
+
+def arguments(found: dict[str, Any]) -> list[tuple[str, Any]]:
+    calls = [call["function"] for call in found["tool_calls"]]
+    return [(call["name"], json.loads(call["arguments"])) for call in calls]
+
+
+@FORMATS
+@pytest.mark.parametrize("tools", [LISTED, []], ids=["with tools", "without"])
+def test_turns_as_the_families_write_them_are_read_for_every_cut(name: str, tools: list[Any]) -> None:
+    text = wire_format(name).render_calls(CALLS)
+    found = for_every_cut({"format": name, "tools": tools}, text.encode(), marks=5)
+    if tools or name not in ("qwen3_coder", "glm_4_5", "glm_4_7", "minimax_m2"):
+        assert arguments(found) == CALLS
+    assert [called for called, _ in arguments(found)] == [called for called, _ in CALLS]
+    assert found["content"] == found["reasoning_content"] == ""
+    assert found["finish_reason"] == "tool_calls"
+    assert found["warnings"] == []
+
+
+@FORMATS
+@given(texts)
+@examples(60)
+def test_no_text_raises_and_how_it_is_cut_does_not_matter(name: str, text: str) -> None:
+    record = {"format": name, "tools": LISTED}
+    whole = answer({**record, "text": text})
+    assert answer({**record, "chunks": list(text)}) == whole
+    pieces = [text[i : i + 7] for i in range(0, len(text), 7)]
+    assert answer({**record, "chunks": pieces}) == whole
+    for call in whole["tool_calls"]:
+        assert isinstance(call["function"]["arguments"], str)
+
+
+@FORMATS
+@given(st.text(st.sampled_from('ab <>|{}[]"\n=/:日'), max_size=40))
+@examples(60)
+def test_text_without_markers_is_content(name: str, text: str) -> None:
+    assert parse_record({"format": name, "text": text})["content"] == text.lstrip("\n") or name == "harmony"
+
+
+@FORMATS
+def test_content_may_stand_before_between_and_after_calls(name: str) -> None:
+    if name == "harmony":
+        pytest.skip("content has a channel of its own")
+    wire = wire_format(name)
+    one, two = wire.render_call("ping", {}), wire.render_call("get_weather", {"city": "x"})
+    found = answer({"format": name, "tools": LISTED, "text": f"Before\n{one}\nBetween {two}\n\nAfter"})
+    assert arguments(found) == [("ping", {}), ("get_weather", {"city": "x"})]
+    assert found["content"].split() == ["Before", "Between", "After"]
+
+
+@FORMATS
+def test_what_the_tools_do_not_allow_is_delivered_with_a_warning(name: str) -> None:
+    wire = wire_format(name)
+    text = wire.render_calls([("unknown", {"a": "b"}), ("get_weather", {"days": "many", "other": "x"})])
+    found = answer({"format": name, "tools": LISTED, "text": text})
+    assert arguments(found) == [("unknown", {"a": "b"}), ("get_weather", {"days": "many", "other": "x"})]
+    assert any("'unknown'" in warning for warning in found["warnings"])
+    assert any("city" in warning for warning in found["warnings"])
+    assert any("$.days" in warning for warning in found["warnings"])
+
+
+@FORMATS
+def test_a_call_that_was_cut_off_stays_open_and_nothing_is_invented(name: str) -> None:
+    text = wire_format(name).render_call("write_file", {"path": "a", "content": "hello wor"})
+    cut = text[: text.index("wor") + 1]
+    found = parse_record({"format": name, "tools": LISTED, "text": cut, "finish": "length"})
+    (call,) = found["tool_calls"]
+    assert call["function"]["arguments"].startswith('{"path": "a", "content": "hello')
+    assert not call["function"]["arguments"].endswith('"}')
+    assert found["finish_reason"] == "length"
+
+
+@FORMATS
+@pytest.mark.parametrize("size", [1_000_000])
+def test_a_long_value_costs_the_same_a_byte_as_a_short_one(name: str, size: int) -> None:
+    def seconds_a_byte(length: int) -> float:
+        text = wire_format(name).render_call("w", {"c": "def f(x): return 'é'\n" * (length // 21)})
+        best = float("inf")
+        for _ in range(3):
+            parser = TurnParser(name, [Tool("w", "", {"properties": {"c": {"type": "string"}}})])
+            parser.feed(text[:100])
+            begun = time.perf_counter()
+            for at in range(100, len(text), 1000):
+                parser.feed(text[at : at + 1000])
+            best = min(best, (time.perf_counter() - begun) / (len(text) - 100))
+        return best
+
+    assert seconds_a_byte(size // 4) < 6 * seconds_a_byte(size // 64) + 1e-7
+
+
+async def test_any_stream_of_pieces_can_be_filtered() -> None:
+    async def pieces() -> AsyncIterator[str | bytes]:
+        for piece in wire_format("hermes").render_call("f", {"x": "é"}).encode():
+            yield bytes([piece])
+
+    deltas = [delta async for delta in filter_deltas(pieces(), "hermes")]
+    written = "".join(delta.fragment for delta in deltas if isinstance(delta, ArgumentsDelta))
+    assert written == '{"x": "é"}'
+
+
+def test_the_strict_build_reads_what_it_allows_and_warns_of_the_rest() -> None:
+    record = {"format": "qwen3_coder", "tools": LISTED, "build": "strict"}
+    text = wire_format("qwen3_coder").render_call("ping", {})
+    assert arguments(answer({**record, "text": text})) == [("ping", {})]
+    found = answer({**record, "text": text.replace("ping", "unknown")})
+    assert found["tool_calls"] == []
+    assert "not allowed" in found["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("tail", "reasoning", "content"),
+    [
+        ("<think>\n", "Hm.", "Yes"),
+        ("<think></think>", "", "Hm.</think>\n\nYes"),
+        ("", "", "Hm.</think>\n\nYes"),
+    ],
+)
+def test_the_prompts_tail_says_whether_reasoning_has_begun(tail: str, reasoning: str, content: str) -> None:
+    found = answer({"format": "hermes", "text": "Hm.</think>\n\nYes", "prompt_tail": tail})
+    assert (found["reasoning_content"], found["content"]) == (reasoning, content)
+
+
+def test_bad_records_are_refused() -> None:
+    with pytest.raises(UnknownFormat):
+        parse_record({"format": "x", "text": ""})
+    with pytest.raises(ValueError, match="'text'"):
+        parse_record({"format": "hermes"})
+
+
+def reports() -> list[dict[str, Any]]:
+    folder = os.environ.get("LARKSONG_CASES")
+    if not folder:
+        return []
+    lines = (Path(folder) / "bug_reports.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    return [report for report in found if report["kind"] == "stream" and known(report["format"])]
+
+
+def known(name: str) -> bool:
+    try:
+        wire_format(name)
+    except UnknownFormat:
+        return False
+    return True
+
+
+@pytest.mark.skipif(
+    not os.environ.get("LARKSONG_CASES"), reason="LARKSONG_CASES names no folder of recorded cases"
+)
+@pytest.mark.parametrize("report", reports(), ids=lambda report: report["id"])
+def test_reported_turns_are_read_as_they_were_meant_for_every_cut(report: dict[str, Any]) -> None:
+    output, expected = report["model_output"], report["expected"]
+    if isinstance(output, dict):
+        data = b"".join(bytes.fromhex(piece) for piece in output["bytes_hex"])
+    else:
+        data = "".join(output).encode()
+    record = {"format": report["format"], "tools": report["tools"]}
+    if expected.get("finish_reason") == "length":
+        record["finish"] = "length"
+    if "reasoning" in expected:
+        record["prompt_tail"] = "<think>\n"
+    found = for_every_cut(record, data)
+    if "tool_calls" in expected:
+        assert arguments(found) == [(call["name"], call["arguments"]) for call in expected["tool_calls"]]
+        assert found["warnings"] == []
+    for key, told in (("content", "content"), ("reasoning", "reasoning_content")):
+        if key in expected:
+            assert found[told] == expected[key]
