@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from tokenizers import Tokenizer
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a token is drawn from the logits; the filters apply in this order, after the mask.
+    """How a token is drawn from the logits.
 
-    Raises ValueError for a setting outside its range.
+    Penalties and biases come first, then the mask, then the filters in the order in which they stand here.
+    A token that is penalised or banned is still taken where the mask allows no other. Raises ValueError for a
+    setting outside its range.
     """
 
     temperature: float = 1.0
@@ -32,6 +34,29 @@ class Sampling:
     """Keep tokens of at least this share of the likeliest one's probability, in [0, 1]."""
     seed: int | None = None
     """The same seed, prompt and settings give the same tokens; None draws a seed."""
+    frequency_penalty: float = 0.0
+    """Taken from a token's logit for each time that the answer has it."""
+    presence_penalty: float = 0.0
+    """Taken from the logit of each token that the answer has."""
+    repetition_penalty: float = 1.0
+    """Divides positive logits, multiplies negative ones, of the tokens of prompt and answer; above 0."""
+    penalty_range: int | None = None
+    """How many of the last tokens the three penalties look at; None looks at all."""
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    """Added to the logits of these tokens; -inf bans one."""
+    min_tokens: int = 0
+    """No end of the turn before so many tokens, where the mask leaves the choice."""
+    dry_multiplier: float = 0.0
+    """Strength of the penalty on tokens that would prolong a repetition; 0 is off. The penalty is
+    dry_multiplier * dry_base ** (length - dry_allowed_length) from that length of repetition on."""
+    dry_base: float = 1.75
+    dry_allowed_length: int = 2
+    dry_range: int = 0
+    """How many of the last tokens are searched for repetitions; 0 searches all."""
+    dry_sequence_breakers: frozenset[int] = frozenset()
+    """Tokens that no repetition goes across."""
+    logprobs: int | None = None
+    """How many of the likeliest tokens each step tells beside its own; None tells nothing."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
@@ -42,6 +67,20 @@ class Sampling:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
         if not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
+        if self.repetition_penalty <= 0:
+            raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningBudget:
+    """Most tokens of reasoning; after them only the marker that ends it is allowed.
+
+    `close`: that marker's tokens. `begun`: the prompt ends inside reasoning.
+    """
+
+    tokens: int
+    close: tuple[int, ...]
+    begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +101,24 @@ class Generation:
     finish_within_budget: bool = False
     """Whether the masks lead to the shortest valid end when the tokens left come near it (see
     `larksong.engine.budget`)."""
+    reasoning_budget: ReasoningBudget | None = None
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise ValueError(f"max_tokens must be 1 or more, not {self.max_tokens}")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the model itself thought of a step, before penalties, mask and filters.
+
+    `kept`: the probability, from 0 to 1, that the mask left. `logprob`: of the token that was taken, and
+    `top` the likeliest tokens with theirs, best first; where `Sampling.logprobs` asked for them.
+    """
+
+    kept: float = 1.0
+    logprob: float | None = None
+    top: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +135,10 @@ class Step:
     """Seconds since the generation began."""
     forced: bool = False
     """The token had to come: the model was not asked."""
+    look: Look | None = None
+    """None where the backend knows no probabilities, or the model was not asked."""
+    mask_seconds: float = 0.0
+    """What finding the mask took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +152,8 @@ class Finish:
     finished_calls: tuple[int, ...] | None = None
     """With `Generation.finish_within_budget`: the calls, counted from 0, that were led to their end. The
     reason is "length" if there are any, or if nothing else than the end fitted any more."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that the model had read before, for another request."""
 
 
 class Backend(Protocol):
