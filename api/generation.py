@@ -4,33 +4,70 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
+from larksong.api.call_memory import CallMemory
 from larksong.api.deltas import CallDelta, Delta
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.errors import ServerFault
 from larksong.api.prompt import ChatMessage, ChatTemplate
+from larksong.api.prompt_writer import Prompt, PromptWriter
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
+from larksong.api.stops import StopText
+from larksong.api.turn_recorder import TurnRecorder
 from larksong.api.widening import WidenedKeyword, WidenedSchema, WidenedValues
-from larksong.engine.backends.base import Backend, Finish, Generation, Sampling, Step
+from larksong.engine.backends.base import (
+    Backend,
+    Finish,
+    Generation,
+    ReasoningBudget,
+    Sampling,
+    Step,
+)
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
+from larksong.engine.events import ParseEvent, Reasoning
 from larksong.engine.grammar import Grammar
+from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
+from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
+from larksong.grammars.envelope import text_grammar
 from larksong.grammars.response_format import response_grammar, response_widened
 from larksong.grammars.warm_up import warm_up
 
 
 @dataclass(frozen=True)
 class AnswerSchema:
-    """The answer is one JSON text of `schema`."""
+    """The answer is one JSON text of `schema`. `field`: where the request says so."""
 
     schema: Mapping[str, Any] | bool
     options: Options
+    field: str = "response_format"
+
+    def grammar(self, vocabulary: Vocabulary) -> Grammar:
+        """The grammar of a turn that is this answer."""
+        return response_grammar(self.schema, vocabulary, self.options)
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """The answer follows a regular expression, is one of some texts, or follows a Lark grammar."""
+
+    kind: Literal["regex", "choice", "grammar"]
+    value: str | tuple[str, ...]
+    field: str
+
+    def grammar(self, vocabulary: Vocabulary) -> Grammar:
+        """The grammar of a turn that is this answer. Raises InvalidConstraint."""
+        if isinstance(self.value, tuple):
+            return choice_grammar(self.value, vocabulary)
+        if self.kind == "regex":
+            return regex_grammar(self.value, vocabulary)
+        return lark_grammar(self.value, vocabulary)
 
 
 @dataclass(frozen=True)
@@ -46,9 +83,26 @@ class TurnRequest:
     wire_format: WireFormat
     sampling: Sampling
     max_tokens: int | None
-    answer: AnswerSchema | None = None
+    answer: AnswerSchema | AnswerText | None = None
     finish_within_budget: bool | None = None
     """Whether calls are led to a valid end before `max_tokens`; None leaves it to the model's setting."""
+    allowed: frozenset[str] | None = None
+    """The tools that may be called; None allows all."""
+    stops: tuple[str, ...] = ()
+    """Texts that end the answer where they stand in its visible text; they are left out."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """What the chat template gets beside messages and tools."""
+    reasoning_budget: int | None = None
+    """Most tokens of reasoning."""
+
+
+def with_seeds(request: TurnRequest, choices: int) -> list[TurnRequest]:
+    """The request once for each choice: a given seed counts up, so that no two choices are the same."""
+    seed = request.sampling.seed
+    if seed is None:
+        return [request] * choices
+    seeds = [(seed + number) % 2**63 for number in range(choices)]
+    return [replace(request, sampling=replace(request.sampling, seed=each)) for each in seeds]
 
 
 @dataclass(frozen=True)
@@ -58,6 +112,8 @@ class TurnStep:
     number: int
     step: Step
     deltas: Sequence[Delta]
+    first_call: int
+    """how many calls had begun before it"""
 
 
 @dataclass(frozen=True)
@@ -74,6 +130,10 @@ class TurnEnd:
     completion_tokens: int
     finished_calls: Sequence[int] | None = None
     widened: Sequence[WidenedKeyword] = ()
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    events: Sequence[ParseEvent] = ()
+    """what the end of the text revealed"""
 
 
 class Model:
@@ -99,9 +159,11 @@ class Model:
         self._finish_within_budget = finish_within_budget
         encode = partial(text_ids, backend.tokenizer, backend.vocabulary)
         self._engine = Engine(backend.vocabulary, encode=encode)
-        self._template = ChatTemplate(
+        template = ChatTemplate(
             backend.chat_template, bos_token=backend.bos_token, eos_token=backend.eos_token
         )
+        self._memory = CallMemory()
+        self.prompts = PromptWriter(backend, template, self._memory)
         self._special_texts = {id: text for text, id in backend.vocabulary.special.items()}
 
     def warm_up(self) -> None:
@@ -118,45 +180,87 @@ class Model:
         that cannot be finished within its tokens.
         """
         # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
-        generation = await asyncio.to_thread(self._generation, request)
+        generation, prompt = await asyncio.to_thread(self._generation, request)
         widened = await asyncio.to_thread(_widened, request)
-        return Turn(len(generation.prompt), self.backend.generate(generation), widened)
+        room = self.backend.context_length - len(prompt.tokens)
+        return Turn(
+            TurnPlan(
+                prompt_tokens=len(prompt.tokens),
+                max_tokens=min(generation.max_tokens, room),
+                clamped=request.max_tokens is not None and request.max_tokens > room,
+                stops=request.stops,
+                widened=widened,
+                tools=request.tools,
+            ),
+            self.backend.generate(generation),
+            TurnRecorder(self._memory, prompt, request.wire_format, self.backend.vocabulary),
+        )
+
+    async def prepare_text(self, prompt: str | Sequence[int], request: TurnRequest) -> Turn:
+        """A turn that goes on from a text or tokens; of the request messages and tools play no part."""
+        tokens = await asyncio.to_thread(self.prompts.encode, prompt) if isinstance(prompt, str) else prompt
+        limit = request.max_tokens or self.backend.context_length
+        answer = request.answer.grammar(self.backend.vocabulary) if request.answer is not None else None
+        matcher = self._engine.matcher(answer) if answer is not None else None
+        generation = Generation(tuple(tokens), matcher, request.sampling, limit)
+        room = self.backend.context_length - len(tokens)
+        plan = TurnPlan(
+            prompt_tokens=len(tokens),
+            max_tokens=min(limit, room),
+            clamped=request.max_tokens is not None and request.max_tokens > room,
+            stops=request.stops,
+            widened=(),
+        )
+        return Turn(plan, self.backend.generate(generation))
 
     def token_text(self, token: int) -> str:
         """How a token reads, for people."""
         special = self._special_texts.get(token)
         return special or self.backend.vocabulary.tokens[token].decode(errors="backslashreplace")
 
-    def _generation(self, request: TurnRequest) -> Generation:
-        matcher = None
+    def _generation(self, request: TurnRequest) -> tuple[Generation, Prompt]:
         tools = request.tools if request.calls else ()
-        grammar: Grammar | None = None
-        text = self._template.render(request.messages, tools, request.wire_format)
+        wire, vocabulary = request.wire_format, self.backend.vocabulary
+        prompt = self.prompts.write(request.messages, tools, wire, request.variables)
         if request.calls:
-            wire = request.wire_format
-            in_reasoning = wire.ends_in_reasoning(text)
-            grammar = wire.grammar(tools, request.calls, self.backend.vocabulary, in_reasoning=in_reasoning)
-        elif request.answer:
-            answer = request.answer
-            grammar = response_grammar(answer.schema, self.backend.vocabulary, answer.options)
-        if grammar is not None:
-            matcher = self._engine.matcher(grammar)
-        prompt = self._encode(text)
+            callable_tools = [
+                tool for tool in tools if request.allowed is None or tool.name in request.allowed
+            ]
+            grammar = wire.grammar(
+                callable_tools, request.calls, vocabulary, in_reasoning=prompt.in_reasoning
+            )
+        else:
+            answer = request.answer.grammar(vocabulary) if request.answer is not None else None
+            grammar = text_grammar(wire, vocabulary, answer, in_reasoning=prompt.in_reasoning)
+        matcher = self._engine.matcher(grammar)
         limit = request.max_tokens or self.backend.context_length
         finish = request.finish_within_budget
         if finish is None:
             finish = self._finish_within_budget
-        if finish and matcher is not None:
+        finish = finish and bool(request.calls or request.answer)
+        if finish:
             needed = matcher.needed()  # found here, off the event loop, and kept for the backend's check
-            room = min(limit, self.backend.context_length - len(prompt))
+            room = min(limit, self.backend.context_length - len(prompt.tokens))
             if needed > room and request.calls and not request.calls.required:
                 finish = False  # an answer of the model's own choice is cut short, never refused
-        return Generation(prompt, matcher, request.sampling, limit, finish_within_budget=finish)
+        generation = Generation(
+            prompt.tokens,
+            matcher,
+            request.sampling,
+            limit,
+            # Forced tokens are not asked for, so nobody knows their probabilities.
+            forced_tokens=request.sampling.logprobs is None,
+            finish_within_budget=finish,
+            reasoning_budget=self._reasoning_budget(request, prompt),
+        )
+        return generation, prompt
 
-    def _encode(self, text: str) -> tuple[int, ...]:
-        # JSON may carry lone surrogates (text cut in the middle of an emoji); no tokenizer takes them.
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return tuple(self.backend.tokenizer.encode(text, add_special_tokens=False).ids)
+    def _reasoning_budget(self, request: TurnRequest, prompt: Prompt) -> ReasoningBudget | None:
+        close = request.wire_format.reasoning_close
+        if request.reasoning_budget is None or not close:
+            return None
+        ids = text_ids(self.backend.tokenizer, self.backend.vocabulary, close)
+        return ReasoningBudget(request.reasoning_budget, tuple(ids), prompt.in_reasoning)
 
 
 def _widened(request: TurnRequest) -> list[WidenedSchema]:
@@ -168,43 +272,84 @@ def _widened(request: TurnRequest) -> list[WidenedSchema]:
             for tool in request.tools
             if request.calls.only in (None, tool.name)
         ]
-    elif request.answer:
+    elif isinstance(request.answer, AnswerSchema):
         schema, options = request.answer.schema, request.answer.options
         schemas = [WidenedSchema(None, schema, response_widened(schema, options), options.formats)]
     return [schema for schema in schemas if schema.widened]
 
 
+@dataclass(frozen=True)
+class TurnPlan:
+    """What is known of a turn before it runs.
+
+    `prompt_tokens`: how many the model reads before it writes. `max_tokens`: how many it may write;
+    `clamped`: the request asked for more than the context has room for.
+    """
+
+    prompt_tokens: int
+    max_tokens: int
+    clamped: bool
+    stops: tuple[str, ...]
+    widened: Sequence[WidenedSchema]
+    tools: Sequence[Tool] = ()
+
+
 class Turn:
-    """One turn, run once. `prompt_tokens`: how many the model reads before it writes."""
+    """One turn, run once."""
 
     def __init__(
         self,
-        prompt_tokens: int,
+        plan: TurnPlan,
         items: AsyncGenerator[Step | Finish, None],
-        widened: Sequence[WidenedSchema] = (),
+        recorder: TurnRecorder | None = None,
     ) -> None:
-        self.prompt_tokens = prompt_tokens
+        self.plan = plan
         self._items = items
-        self._values = WidenedValues(widened)
+        self._recorder = recorder
+        self._values = WidenedValues(plan.widened)
+        self.watch: Callable[[Step | Finish], None] | None = None
+        """called with everything that the backend gives, for metrics"""
 
     async def run(self) -> AsyncGenerator[TurnStep | TurnEnd, None]:
         """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
         emitter = DeltaEmitter()
-        written = 0
-        called = False
+        stop = StopText(self.plan.stops) if self.plan.stops else None
+        written = thought = calls = 0
         async with aclosing(self._items) as items:
             async for item in items:
-                deltas = emitter.feed(item.events)
+                if self.watch is not None:
+                    self.watch(item)
+                made = emitter.feed(item.events)
+                deltas: Sequence[Delta] = made if stop is None else stop.feed(made)
                 self._values.add(deltas)
-                called = called or any(isinstance(delta, CallDelta) for delta in deltas)
+                before = calls
+                for delta in deltas:
+                    calls += isinstance(delta, CallDelta)
+                if self._recorder is not None:
+                    self._recorder.add(item, deltas)
                 if isinstance(item, Step):
-                    yield TurnStep(written, item, deltas)
+                    thought += any(isinstance(event, Reasoning) for event in item.events)
+                    yield TurnStep(written, item, deltas, before)
                     written += 1
-                elif item.reason == "error":
+                    if stop is None or not stop.found:
+                        continue
+                    reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
+                    yield TurnEnd((), reason, written, reasoning_tokens=thought)
+                    return
+                if item.reason == "error":
                     raise ServerFault(f"The generation failed: {item.error}")
-                elif item.reason == "length":
-                    widened = await self._values.check()
-                    yield TurnEnd(deltas, "length", written, item.finished_calls, widened)
-                else:
-                    widened = await self._values.check()
-                    yield TurnEnd(deltas, "tool_calls" if called else "stop", written, widened=widened)
+                if stop is not None and not stop.found:
+                    deltas = [*deltas, *stop.rest()]
+                reason = "length" if item.reason == "length" else "tool_calls" if calls else "stop"
+                if self._recorder is not None and item.reason == "stop":
+                    self._recorder.keep()
+                yield TurnEnd(
+                    deltas,
+                    reason,
+                    written,
+                    item.finished_calls if reason == "length" else None,
+                    await self._values.check(),
+                    item.cached_tokens,
+                    thought,
+                    item.events,
+                )

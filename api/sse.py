@@ -16,18 +16,23 @@ _logger = logging.getLogger(__name__)
 _LINE_SEPARATORS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
 
 
-async def event_data(chunks: AsyncGenerator[Mapping[str, object], None]) -> AsyncGenerator[str, None]:
-    """Each chunk as the data of one event, then `[DONE]`. A fault becomes one last event with the error."""
+async def event_data(chunks: AsyncGenerator[Mapping[str, object], None]) -> AsyncGenerator[bytes, None]:
+    """Each chunk as one event, then `[DONE]`. A fault becomes one last event with the error."""
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
-                yield json_line(chunk)
+                yield event(json_line(chunk))
     except ApiError as error:
-        yield json_line(error.body)
+        yield event(json_line(error.body))
     except Exception:
         _logger.exception("a stream failed")
-        yield json_line(ServerFault().body)
-    yield "[DONE]"
+        yield event(json_line(ServerFault().body))
+    yield event("[DONE]")
+
+
+def event(line: str) -> bytes:
+    """A line of data as an event. What UTF-8 cannot carry (lone surrogates) is escaped as in JSON."""
+    return b"data: " + line.encode(errors="backslashreplace") + b"\n\n"
 
 
 def json_line(value: Any) -> str:

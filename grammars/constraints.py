@@ -24,10 +24,7 @@ _LONGEST = 65_536  # characters of a caller's pattern or grammar
 
 @lru_cache(maxsize=_CACHED)
 def regex_grammar(pattern: str, vocabulary: Vocabulary) -> Grammar:
-    """The grammar of a turn that `pattern` (ECMA-262) matches as a whole; the same object for the same pattern.
-
-    Raises InvalidConstraint.
-    """
+    """The grammar of a turn that `pattern` (ECMA-262) matches as a whole. Raises InvalidConstraint."""
     return _one_terminal(_pattern(pattern, "the regular expression"), vocabulary, "regex")
 
 

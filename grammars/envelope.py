@@ -1,4 +1,4 @@
-"""A turn without calls: the wire format's reasoning, then free text or an answer with a grammar of its own."""
+"""A turn without calls: the wire format's reasoning, then free text or an answer with its own grammar."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def text_grammar(
 
 
 def _with_answer(rule: Rule) -> list[Rule]:
-    """The rule with the answer in the place of text; none where it has text in another place, or no answer."""
+    """The rule with the answer in the place of text; none where text is elsewhere or there is no answer."""
     if rule.expansion[-2:] == ("CONTENT", "END"):
         return [Rule(rule.origin, (*rule.expansion[:-2], _ANSWERED))]
     return [] if "CONTENT" in rule.expansion or "END" in rule.expansion else [rule]

@@ -131,6 +131,19 @@ class WireFormat(ABC):
         """A turn of several calls as the model family writes it."""
         return self.separator.join(self.render_call(name, arguments) for name, arguments in calls)
 
+    def history_id(self, id: str) -> str:
+        """A call's id as the family's chat template takes it."""
+        return id
+
+    def written_ids(self, text: str) -> list[str]:
+        """The ids that a turn's calls have in its text; empty in formats that write none."""
+        return []
+
+    @property
+    def reasoning_close(self) -> str:
+        """The marker that ends reasoning; "" where there is none."""
+        return self.reasoning[1] if self.reasoning is not None else ""
+
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         """Refuse names that the format cannot carry (`InvalidToolName`)."""
         if not tool.name or not tool.name.isprintable():

@@ -35,8 +35,13 @@ class PrefixCache:
         # What another one goes on from is in that one.
         self._kept = [each for each in self._kept if _common(each.tokens, tokens) < len(each.tokens)]
         self._kept.append(_Kept(tokens, cache))
-        while len(self._kept) > _KEPT_SEQUENCES or sum(len(each.tokens) for each in self._kept) > _KEPT_TOKENS:
+        while (
+            len(self._kept) > _KEPT_SEQUENCES or sum(len(each.tokens) for each in self._kept) > _KEPT_TOKENS
+        ):
             del self._kept[0]
+
+    def _size(self) -> int:
+        return sum(len(each.tokens) for each in self._kept)
 
     def take(self, prompt: Sequence[int]) -> tuple[list[int], DynamicCache] | None:
         """The tokens at the beginning of `prompt` that a cache holds, and that cache, cut to them.
