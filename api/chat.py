@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request, Response
 
 from larksong.api.answers import Answering, answer
@@ -11,6 +13,7 @@ from larksong.api.errors import ApiError
 from larksong.api.generation import Turn, with_seeds
 from larksong.api.limits import check_limits
 from larksong.api.prompt import TemplateRefusal
+from larksong.api.sampler_fields import on_model
 from larksong.api.schemas import ChatCompletion, ChatRequest, StreamOptions
 from larksong.api.served import Served
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError
@@ -30,7 +33,8 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
     async def prepare() -> list[Turn]:
         try:
             check_limits(body, served.settings)
-            asked = turn_request(body, model)
+            asked = turn_request(body, model.wire_format, model.schemas)
+            asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
             served.log_prompt(asked.messages)
             return [await model.prepare(each) for each in with_seeds(asked, body.n or 1)]
         except (GrammarsError, PromptError, TemplateRefusal, BudgetTooSmall, RecursionError) as error:

@@ -6,14 +6,14 @@ from typing import Any
 
 from larksong.api.answer_fields import JsonObjectFormat, JsonSchemaFormat
 from larksong.api.errors import ApiError
-from larksong.api.generation import AnswerSchema, AnswerText, Model, TurnRequest
+from larksong.api.generation import AnswerSchema, AnswerText, TurnRequest
 from larksong.api.history import template_messages
 from larksong.api.prompt import TemplateRefusal
 from larksong.api.sampler_fields import sampling
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.schemas import AllowedToolsChoice, ChatRequest, FunctionName, NamedToolChoice, ToolSpec
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong
-from larksong.grammars import CallPolicy, Tool, wire_format
+from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
 from larksong.grammars.errors import (
     DuplicateTool,
     GrammarsError,
@@ -31,11 +31,13 @@ from larksong.grammars.response_format import JSON_OBJECT
 _TEMPLATE_NAMES = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "documents"}
 
 
-def turn_request(request: ChatRequest, model: Model) -> TurnRequest:
+def turn_request(
+    request: ChatRequest, default: WireFormat, schemas: SchemaPolicy = DEFAULT_POLICY
+) -> TurnRequest:
     """The inner request. Raises ApiError where fields contradict each other, UnknownFormat."""
     specs = tool_specs(request)
     calls = call_policy(request)
-    answer = answer_form(request, model.schemas)
+    answer = answer_form(request, schemas)
     if calls is not None and answer is not None:
         raise ApiError(
             "'response_format' cannot be combined with calls yet: leave out 'tools', or set 'tool_choice' to "
@@ -49,20 +51,14 @@ def turn_request(request: ChatRequest, model: Model) -> TurnRequest:
         allowed = frozenset(each.function.name for each in choice.allowed_tools.tools)
     if request.top_logprobs and not request.logprobs:
         raise ApiError("'top_logprobs' needs 'logprobs'.", param="top_logprobs")
-    backend = model.backend
     return TurnRequest(
         messages=template_messages(request.messages),
-        tools=[tool(spec, model.schemas) for spec in specs],
+        tools=[tool(spec, schemas) for spec in specs],
         calls=calls,
         answer=answer,
         allowed=allowed,
-        wire_format=model.wire_format if request.tool_format is None else wire_format(request.tool_format),
-        sampling=sampling(
-            request,
-            backend.vocabulary,
-            backend.tokenizer,
-            (request.top_logprobs or 0) if request.logprobs else None,
-        ),
+        wire_format=default if request.tool_format is None else wire_format(request.tool_format),
+        sampling=sampling(request, (request.top_logprobs or 0) if request.logprobs else None),
         max_tokens=request.max_completion_tokens or request.max_tokens,
         finish_within_budget=request.finish_within_budget,
         stops=request.stops(),

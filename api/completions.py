@@ -18,7 +18,7 @@ from larksong.api.deltas import ContentDelta
 from larksong.api.errors import ApiError
 from larksong.api.generation import AnswerSchema, AnswerText, Model, Turn, TurnEnd, TurnRequest, with_seeds
 from larksong.api.merge import merged
-from larksong.api.sampler_fields import SamplerFields, sampling, unless
+from larksong.api.sampler_fields import SamplerFields, on_model, sampling, unless
 from larksong.api.schemas import StreamOptions, Usage
 from larksong.api.served import Served
 from larksong.engine.backends.base import Step
@@ -147,13 +147,12 @@ def _turn_request(body: CompletionRequest, model: Model) -> TurnRequest:
         answer = AnswerText("choice", tuple(body.guided_choice), "guided_choice")
     elif body.guided_grammar is not None:
         answer = AnswerText("grammar", body.guided_grammar, "guided_grammar")
-    backend = model.backend
     return TurnRequest(
         messages=(),
         tools=(),
         calls=None,
         wire_format=model.wire_format,
-        sampling=sampling(body, backend.vocabulary, backend.tokenizer, body.logprobs),
+        sampling=on_model(sampling(body, body.logprobs), body, model.backend),
         max_tokens=body.max_tokens or _DEFAULT_TOKENS,
         answer=answer,
         stops=body.stops(),

@@ -222,6 +222,7 @@ class Model:
         tools = request.tools if request.calls else ()
         wire, vocabulary = request.wire_format, self.backend.vocabulary
         prompt = self.prompts.write(request.messages, tools, wire, request.variables)
+        grammar: Grammar | None
         if request.calls:
             callable_tools = [
                 tool for tool in tools if request.allowed is None or tool.name in request.allowed
@@ -230,15 +231,14 @@ class Model:
                 callable_tools, request.calls, vocabulary, in_reasoning=prompt.in_reasoning
             )
         else:
-            answer = request.answer.grammar(vocabulary) if request.answer is not None else None
-            grammar = text_grammar(wire, vocabulary, answer, in_reasoning=prompt.in_reasoning)
-        matcher = self._engine.matcher(grammar)
+            grammar = _text_grammar(request, vocabulary, prompt.in_reasoning)
+        matcher = self._engine.matcher(grammar) if grammar is not None else None
         limit = request.max_tokens or self.backend.context_length
         finish = request.finish_within_budget
         if finish is None:
             finish = self._finish_within_budget
         finish = finish and bool(request.calls or request.answer)
-        if finish:
+        if finish and matcher is not None:
             needed = matcher.needed()  # found here, off the event loop, and kept for the backend's check
             room = min(limit, self.backend.context_length - len(prompt.tokens))
             if needed > room and request.calls and not request.calls.required:
@@ -261,6 +261,16 @@ class Model:
             return None
         ids = text_ids(self.backend.tokenizer, self.backend.vocabulary, close)
         return ReasoningBudget(request.reasoning_budget, tuple(ids), prompt.in_reasoning)
+
+
+def _text_grammar(request: TurnRequest, vocabulary: Vocabulary, in_reasoning: bool) -> Grammar | None:
+    """The grammar of a turn without calls; None where nothing has to be told apart from text."""
+    wire = request.wire_format
+    answer = request.answer.grammar(vocabulary) if request.answer is not None else None
+    budgeted = request.reasoning_budget is not None
+    if wire.reasons(vocabulary) or in_reasoning or (budgeted and answer is None):
+        return text_grammar(wire, vocabulary, answer, in_reasoning=in_reasoning)
+    return answer
 
 
 def _widened(request: TurnRequest) -> list[WidenedSchema]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, Field
 from pydantic_core import PydanticCustomError
-from tokenizers import Tokenizer
 
 from larksong.api.errors import ApiError
 from larksong.api.messages import RequestPart
-from larksong.engine.backends.base import Sampling
-from larksong.engine.vocabulary import Vocabulary
+from larksong.engine.backends.base import Backend, Sampling
 
 
 def unless(*accepted: Any) -> AfterValidator:
@@ -93,24 +92,17 @@ class SamplerFields(RequestPart):
 _MOST_STOPS = 32
 
 
-def sampling(
-    fields: SamplerFields, vocabulary: Vocabulary, tokenizer: Tokenizer, logprobs: int | None = None
-) -> Sampling:
-    """How the tokens of a request are drawn. Raises ApiError for token ids that the model does not have."""
+_BREAKERS = ("\n", ":", '"', "*")  # of repetitions, as DRY's author has them
+
+
+def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
+    """How the tokens of a request are drawn. Raises ApiError."""
     bias: dict[int, float] = {}
     for text, value in (fields.logit_bias or {}).items():
-        if not text.isdecimal() or not text.isascii() or int(text) >= vocabulary.width:
-            raise ApiError(
-                f"Invalid 'logit_bias': '{text}' is not a token id from 0 to {vocabulary.width - 1}.",
-                param="logit_bias",
-            )
+        if not text.isdecimal() or not text.isascii() or len(text) > _MOST_DIGITS:
+            raise ApiError(f"Invalid 'logit_bias': '{text}' is not a token id.", param="logit_bias")
         bias[int(text)] = float("-inf") if value == -100 else value
-    for token in fields.banned_tokens or ():
-        if not 0 <= token < vocabulary.width:
-            raise ApiError(f"Invalid 'banned_tokens': {token} is not a token id.", param="banned_tokens")
-        bias[token] = float("-inf")
-    breakers = ["\n", ":", '"', "*"] if fields.dry_sequence_breakers is None else fields.dry_sequence_breakers
-    ids = [tokenizer.encode("x" + text, add_special_tokens=False).ids for text in breakers if text]
+    bias |= dict.fromkeys(fields.banned_tokens or (), float("-inf"))
     ranges = fields.penalty_range
 
     def given(value: float | None, default: float) -> float:
@@ -132,6 +124,24 @@ def sampling(
         dry_base=given(fields.dry_base, 1.75),
         dry_allowed_length=fields.dry_allowed_length or 2,
         dry_range=fields.dry_range or 0,
-        dry_sequence_breakers=frozenset(each[-1] for each in ids),
         logprobs=logprobs,
     )
+
+
+_MOST_DIGITS = 9
+
+
+def on_model(drawn: Sampling, fields: SamplerFields, backend: Backend) -> Sampling:
+    """The same with the tokens of a model. Raises ApiError for ids that it does not have."""
+    width = backend.vocabulary.width
+    for token in drawn.logit_bias:
+        if not 0 <= token < width:
+            param = "banned_tokens" if token in (fields.banned_tokens or ()) else "logit_bias"
+            raise ApiError(
+                f"Invalid '{param}': {token} is not a token id from 0 to {width - 1}.", param=param
+            )
+    if not drawn.dry_multiplier:
+        return drawn
+    breakers = _BREAKERS if fields.dry_sequence_breakers is None else fields.dry_sequence_breakers
+    ids = [backend.tokenizer.encode("x" + text, add_special_tokens=False).ids for text in breakers if text]
+    return replace(drawn, dry_sequence_breakers=frozenset(each[-1] for each in ids))

@@ -73,7 +73,7 @@ async def tokenize(body: TokenizeRequest, request: Request) -> Tokenized:
             {"model": model.name, **body.model_dump(exclude_none=True, by_alias=True)}
         )
         try:
-            asked = turn_request(chat, model)
+            asked = turn_request(chat, model.wire_format, model.schemas)
             written = await asyncio.to_thread(
                 model.prompts.write, asked.messages, asked.tools, asked.wire_format, asked.variables
             )

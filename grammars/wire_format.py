@@ -139,6 +139,10 @@ class WireFormat(ABC):
         """The ids that a turn's calls have in its text; empty in formats that write none."""
         return []
 
+    def reasons(self, vocabulary: Vocabulary) -> bool:
+        """Whether turns may begin with reasoning that a marker of its own opens."""
+        return self.reasoning is not None and self.reasoning[0] in vocabulary.special
+
     @property
     def reasoning_close(self) -> str:
         """The marker that ends reasoning; "" where there is none."""

@@ -94,7 +94,7 @@ BAD_REQUESTS = {
         400,
         "messages",
     ),
-    "two answers": (_body(n=2), 400, "n"),
+    "no answers": (_body(n=0), 400, "n"),
     "an image": (
         _body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]),
         400,

@@ -15,14 +15,18 @@ async def _chunks(fault: Exception | None = None) -> AsyncGenerator[dict[str, ob
 
 
 async def test_a_stream_ends_with_done() -> None:
-    assert [data async for data in event_data(_chunks())] == ['{"n":1}', '{"n":2}', "[DONE]"]
+    assert [data async for data in event_data(_chunks())] == [
+        b'data: {"n":1}\n\n',
+        b'data: {"n":2}\n\n',
+        b"data: [DONE]\n\n",
+    ]
 
 
 @pytest.mark.parametrize("fault", [ServerFault("the model is gone"), RuntimeError("a secret")])
 async def test_a_fault_becomes_one_error_event_before_done(fault: Exception) -> None:
     first, error, done = [data async for data in event_data(_chunks(fault))]
-    assert (first, done) == ('{"n":1}', "[DONE]")
-    detail = json.loads(error)["error"]
+    assert (first, done) == (b'data: {"n":1}\n\n', b"data: [DONE]\n\n")
+    detail = json.loads(error.removeprefix(b"data: "))["error"]
     assert detail["type"] == "server_error"
     assert "secret" not in detail["message"]
 
