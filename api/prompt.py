@@ -117,7 +117,8 @@ def _openai_tool(tool: Tool) -> dict[str, Any]:
 
 
 def _environment() -> jinja2.Environment:
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+    # Not the immutable one: Kimi's templates append to lists of their own. What they are given are copies.
+    environment = jinja2.sandbox.SandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _GenerationBlock]
     )
     environment.filters["tojson"] = _tojson

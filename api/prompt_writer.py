@@ -123,11 +123,13 @@ class PromptWriter:
             turn = place.turn
             opening = turn.header[len(_role_header(turn.header, wire)) :]
             tokens = turn.tokens
+            if tokens[-1] in self._backend.vocabulary.eos_ids:
+                tokens = tokens[:-1]  # it ends a call, too, and stands in the text
             if turn.reasoning.strip() and turn.reasoning.strip() not in region:
                 # The template has removed the reasoning: the answer alone comes back.
                 if turn.answer_at is None:
                     continue
-                tokens = turn.tokens[turn.answer_at :]
+                tokens = tokens[turn.answer_at :]
                 closer = wire.reasoning[1] if wire.reasoning else ""
                 lead, closed, _ = region.partition(closer) if closer else ("", "", "")
                 opening = lead + closed

@@ -30,10 +30,10 @@ class Quoting:
         self._marker = re.compile(f"[{first}](?<=(?=(?:{any_of})).)", re.DOTALL) if found else None
 
     def quote(self, value: Any, cut: str) -> Any:
-        """A JSON value with `cut` behind the first character of each marker in its texts and keys."""
+        """A copy of a JSON value with `cut` behind the first character of each marker in its texts and keys."""
         marker = self._marker
         if marker is None:
-            return value
+            return _map_texts(value, lambda text: text)
         return _map_texts(value, lambda text: marker.sub(lambda found: found[0] + cut, text))
 
 
