@@ -53,8 +53,9 @@ class PromptWriter:
         self._memory = memory
         vocabulary = backend.vocabulary
         self._quoting = Quoting(vocabulary.special)
-        self._special = {token: text.encode() for text, token in vocabulary.special.items()}
         self._ends = [text for text, token in vocabulary.special.items() if token in vocabulary.eos_ids]
+        self._markers = vocabulary.special.keys() - set(self._ends)
+        self._special = {token: text.encode() for text, token in vocabulary.special.items()}
 
     def write(
         self,
@@ -84,6 +85,9 @@ class PromptWriter:
         text = self._template.render(quoted, shown, wire_format, variables)
         before = self._template.render(quoted, shown, wire_format, variables, answer=False)
         header = text.removeprefix(before) if text.startswith(before) else ""
+        if not header:
+            # Nothing says that an answer begins: the end of the last message is its header.
+            header = text[max((text.rfind(marker) for marker in self._markers), default=0) :]
         in_reasoning = wire_format.ends_in_reasoning(text)
         pieces = self._with_turns(text, places, wire_format, cut)
         marks = re.compile("|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place)))
@@ -123,7 +127,8 @@ class PromptWriter:
             turn = place.turn
             opening = turn.header[len(_role_header(turn.header, wire)) :]
             tokens = turn.tokens
-            if tokens[-1] in self._backend.vocabulary.eos_ids:
+            last = self._special.get(tokens[-1], b"").decode()
+            if tokens[-1] in self._backend.vocabulary.eos_ids and text.startswith(last, end):
                 tokens = tokens[:-1]  # it ends a call, too, and stands in the text
             if turn.reasoning.strip() and turn.reasoning.strip() not in region:
                 # The template has removed the reasoning: the answer alone comes back.
@@ -132,8 +137,9 @@ class PromptWriter:
                 tokens = tokens[turn.answer_at :]
                 closer = wire.reasoning[1] if wire.reasoning else ""
                 lead, closed, _ = region.partition(closer) if closer else ("", "", "")
-                opening = lead + closed
+                opening = lead + closed if closed else ""
                 if not closed:
+                    tokens = self._without(_role_header(turn.header, wire), tokens)
                     tokens = tuple(itertools.dropwhile(self._is_break, tokens))
             pieces += [text[done:begin], opening, tokens]
             done = end
@@ -166,6 +172,13 @@ class PromptWriter:
         texts = self._backend.vocabulary.tokens
         spelled = (self._special.get(token) or texts[token] for token in tokens)
         return b"".join(spelled).decode(errors="replace")
+
+    def _without(self, header: str, tokens: tuple[int, ...]) -> tuple[int, ...]:
+        """The tokens without a header at their beginning: after reasoning some families write it again."""
+        for size in range(1, min(len(tokens), len(header)) + 1):
+            if self._text(tokens[:size]) == header:
+                return tokens[size:]
+        return tokens
 
     def _is_break(self, token: int) -> bool:
         text = self._backend.vocabulary.tokens[token]

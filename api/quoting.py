@@ -30,7 +30,7 @@ class Quoting:
         self._marker = re.compile(f"[{first}](?<=(?=(?:{any_of})).)", re.DOTALL) if found else None
 
     def quote(self, value: Any, cut: str) -> Any:
-        """A copy of a JSON value with `cut` behind the first character of each marker in its texts and keys."""
+        """A copy of a JSON value with `cut` behind the first character of each marker in it."""
         marker = self._marker
         if marker is None:
             return _map_texts(value, lambda text: text)

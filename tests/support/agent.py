@@ -123,24 +123,21 @@ async def replay(
     written: Sequence[str],
     *,
     users: Sequence[int] = (),
-    reasoning_back: bool = True,
-    variables: dict[str, Any] | None = None,
+    reasoning_back: bool = False,
+    system: bool = True,
 ) -> list[Reuse]:
     """Run the turns, each a request with everything before it; before those of `users` the user speaks."""
     probe = family.backend(template, *written)
     model = Model(probe, wire_format(family.format))
     watched = _Watched(model)
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": "You edit files."},
-        {"role": "user", "content": "Fix it."},
-    ]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Fix it."}]
+    if system:
+        messages.insert(0, {"role": "system", "content": "You edit files."})
     known: list[list[int]] = []
     for number, text in enumerate([*written, None]):
         if number in users:  # after an answer without calls
             messages.append({"role": "user", "content": f"And now part {number}."})
         body = {"model": "family", "messages": messages, "tools": TOOLS}
-        if variables:
-            body["chat_template_kwargs"] = variables
         request = turn_request(ChatRequest.model_validate(body), model.wire_format)
         turn = await model.prepare(request)
         prompt = list(watched.generations[-1].prompt)
@@ -183,6 +180,9 @@ def _without_reasoning(family: Family, model: Model, ids: Sequence[int]) -> str:
         return text
     opener, closer = map(re.escape, wire.reasoning)
     if family.format == "harmony":
-        closer += re.escape("<|start|>assistant")
-    # Where a prompt or a turn ends inside reasoning, or has none, one of the markers is alone.
-    return re.sub(rf"\n*{opener}.*?{closer}\n*|\n*{opener}\n*|{closer}\n*", "", text, flags=re.DOTALL)
+        text = re.sub(rf"{opener}.*?{closer}{re.escape('<|start|>assistant')}", "", text, flags=re.DOTALL)
+    else:
+        # Where a prompt or a turn ends inside reasoning, or has none, one of the markers is alone.
+        text = re.sub(rf"{opener}.*?{closer}|{opener}|{closer}", "", text, flags=re.DOTALL)
+    # Templates leave line breaks in the place of reasoning, or not.
+    return text.replace("\n", "")

@@ -11,14 +11,27 @@ from larksong.engine.vocabulary import Vocabulary
 from tests.support.tokenizers import byte_level_tokenizer
 
 _CHATML = ("<|im_start|>", "<|im_end|>")
-_QWEN = (*_CHATML, "<tool_call>", "</tool_call>", "<think>", "</think>", "<tool_response>", "</tool_response>")
+_QWEN = (
+    *_CHATML,
+    "<tool_call>",
+    "</tool_call>",
+    "<think>",
+    "</think>",
+    "<tool_response>",
+    "</tool_response>",
+)
 _GLM = (
     *("[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>", "<|observation|>"),
     *("<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
     *("<think>", "</think>", "<tool_response>", "</tool_response>"),
 )
 _DEEPSEEK = (
-    *("<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>", "<｜User｜>", "<｜Assistant｜>", ),
+    *(
+        "<｜begin▁of▁sentence｜>",
+        "<｜end▁of▁sentence｜>",
+        "<｜User｜>",
+        "<｜Assistant｜>",
+    ),
     *("<think>", "</think>"),
 )
 _KIMI = (
