@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from larksong.api.disconnect import ClientGone, while_connected
 from larksong.api.errors import OutOfTime, QueueFull, ShuttingDown
 from larksong.api.generation import Model, Turn
 from larksong.api.served import Served
-from larksong.api.sse import event_data
+from larksong.api.sse import event_data, json_line
 
 T = TypeVar("T")
 
@@ -82,7 +81,7 @@ async def answer(
         assert made.whole is not None
         body = await while_connected(request, _by(deadline, limit, made.whole))
         return Response(
-            json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace"),
+            json_line(body),
             media_type="application/json",
             headers=headers,
         )

@@ -335,10 +335,11 @@ class Turn:
                 before = calls
                 for delta in deltas:
                     calls += isinstance(delta, CallDelta)
+                thinks = bool(item.events) and isinstance(item.events[-1], Reasoning)
                 if self._recorder is not None:
-                    self._recorder.add(item, deltas)
+                    self._recorder.add(item, deltas, thinks=thinks)
                 if isinstance(item, Step):
-                    thought += any(isinstance(event, Reasoning) for event in item.events)
+                    thought += thinks
                     yield TurnStep(written, item, deltas, before)
                     written += 1
                     if stop is None or not stop.found:

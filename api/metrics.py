@@ -10,8 +10,9 @@ import logging
 import time
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
+from larksong.api.tallies import Tallies
 from larksong.engine.backends.base import Finish, Step
 
 _logger = logging.getLogger(__name__)
@@ -31,21 +32,23 @@ class Metrics:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"larksong_{name}", text, labels, registry=self.registry)
 
-        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-            return Histogram(f"larksong_{name}", text, labels, buckets=buckets, registry=self.registry)
+        def tallies(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Tallies:
+            made = Tallies(f"larksong_{name}", text, buckets, labels)
+            self.registry.register(made)
+            return made
 
         self.requests = counter("requests", "Requests by path and HTTP status", "path", "status")
         self.finished = counter("turns", "Turns by why they ended", "model", "format", "reason")
-        self.seconds = histogram("request_seconds", "From request to the end of its answer", _SECONDS, "path")
+        self.seconds = tallies("request_seconds", "From request to the end of its answer", _SECONDS, "path")
         self.prompt_tokens = counter("prompt_tokens", "Tokens of prompts", "model")
         self.cached_tokens = counter("cached_prompt_tokens", "Those of them that were read before", "model")
         self.cache_hits = counter("prefix_cache_hits", "Turns whose prompt was partly known", "model")
         self.written = counter("completion_tokens", "Tokens of answers", "model", "format")
         self.forced = counter("forced_tokens", "Those that the model was not asked for", "model", "format")
-        self.first = histogram("time_to_first_token_seconds", "To the first token", _SECONDS, "model")
-        self.between = histogram("time_between_tokens_seconds", "Between two tokens", _SECONDS, "model")
-        self.mask = histogram("mask_seconds", "Finding the mask of a token", _MASK_SECONDS, "model", "format")
-        self.removed = histogram(
+        self.first = tallies("time_to_first_token_seconds", "To the first token", _SECONDS, "model")
+        self.between = tallies("time_between_tokens_seconds", "Between two tokens", _SECONDS, "model")
+        self.mask = tallies("mask_seconds", "Finding the mask of a token", _MASK_SECONDS, "model", "format")
+        self.removed = tallies(
             "mask_removed_probability",
             "Probability that the mask of a token removed; high where a format is wrong or a grammar "
             "fights the model",
@@ -73,12 +76,14 @@ class Metrics:
         first, between = self.first.labels(model), self.between.labels(model)
         mask, removed = self.mask.labels(model, format), self.removed.labels(model, format)
         began = time.monotonic()
-        last, seen, low, asked = began, 0, 0, 0
+        last, seen, by_force, low, asked = began, 0, 0, 0, 0
 
         def watch(item: Step | Finish) -> None:
-            nonlocal last, seen, low, asked
+            nonlocal last, seen, by_force, low, asked
             if isinstance(item, Finish):
                 self.finished.labels(model, format, item.reason).inc()
+                written.inc(seen)
+                forced.inc(by_force)
                 self.cached_tokens.labels(model).inc(item.cached_tokens)
                 self.cache_hits.labels(model).inc(item.cached_tokens > 0)
                 self.low_mass.labels(model, format).inc(low)
@@ -93,9 +98,8 @@ class Metrics:
             (between if seen else first).observe(now - last)
             last = now
             seen += 1
-            written.inc()
             if item.forced:
-                forced.inc()
+                by_force += 1
                 return
             mask.observe(item.mask_seconds)
             if item.look is not None:

@@ -8,12 +8,14 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from larksong.api.errors import ApiError, ServerFault
 
 _logger = logging.getLogger(__name__)
 
 # JSON may hold them raw, but clients that split lines as `str.splitlines` does would cut the event there.
-_LINE_SEPARATORS = {ord(character): f"\\u{ord(character):04x}" for character in "\x85\u2028\u2029"}
+_LINE_SEPARATORS = [(text.encode(), b"\\u%04x" % ord(text)) for text in "\x85\u2028\u2029"]
 
 
 async def event_data(chunks: AsyncGenerator[Mapping[str, object], None]) -> AsyncGenerator[bytes, None]:
@@ -27,14 +29,21 @@ async def event_data(chunks: AsyncGenerator[Mapping[str, object], None]) -> Asyn
     except Exception:
         _logger.exception("a stream failed")
         yield event(json_line(ServerFault().body))
-    yield event("[DONE]")
+    yield event(b"[DONE]")
 
 
-def event(line: str) -> bytes:
-    """A line of data as an event. What UTF-8 cannot carry (lone surrogates) is escaped as in JSON."""
-    return b"data: " + line.encode(errors="backslashreplace") + b"\n\n"
+def event(line: bytes) -> bytes:
+    """A line of data as an event."""
+    return b"data: " + line + b"\n\n"
 
 
-def json_line(value: Any) -> str:
+def json_line(value: Any) -> bytes:
     """`value` as JSON on one line, whatever a client takes for the end of a line."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_LINE_SEPARATORS)
+    try:
+        line = to_json(value)
+    except PydanticSerializationError:  # lone surrogates, which UTF-8 cannot carry
+        line = json.dumps(value, separators=(",", ":")).encode()
+    for raw, escaped in _LINE_SEPARATORS:
+        if raw in line:
+            line = line.replace(raw, escaped)
+    return line

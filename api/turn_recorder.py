@@ -8,7 +8,6 @@ from larksong.api.call_memory import CallMemory, WrittenCall, WrittenTurn
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.prompt_writer import Prompt
 from larksong.engine.backends.base import Finish, Step
-from larksong.engine.events import Reasoning
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import WireFormat
 
@@ -30,11 +29,11 @@ class TurnRecorder:
         self._calls: list[CallDelta] = []
         self._arguments: list[list[str]] = []
 
-    def add(self, item: Step | Finish, deltas: Sequence[Delta]) -> None:
-        """Take note of a step."""
+    def add(self, item: Step | Finish, deltas: Sequence[Delta], *, thinks: bool) -> None:
+        """Take note of a step; `thinks`: its token is reasoning."""
         if isinstance(item, Step):
             self._tokens.append(item.token)
-            if any(isinstance(event, Reasoning) for event in item.events):
+            if thinks:
                 self._thought = len(self._tokens)
         for delta in deltas:
             match delta:

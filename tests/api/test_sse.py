@@ -43,6 +43,10 @@ async def test_closing_the_events_closes_the_chunks() -> None:
 def test_no_character_of_a_line_ends_it_for_any_client() -> None:
     text = "a\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029é東🗼"
     line = json_line({"t": text})
-    assert line.splitlines() == [line]
+    assert line.decode().splitlines() == [line.decode()]
     assert json.loads(line) == {"t": text}
-    assert "é東🗼" in line
+    assert "é東🗼" in line.decode()
+
+
+def test_lone_surrogates_are_escaped() -> None:
+    assert json.loads(json_line({"t": "\ud800"})) == {"t": "\ud800"}
