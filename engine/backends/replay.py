@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.backends.turn import Turn
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
@@ -61,6 +62,7 @@ class ReplayBackend:
         self._requests = 0
         self._lock = threading.Lock()
         self._closed = False
+        self._allowed = AllowedCounts()
 
     @classmethod
     def from_folder(
@@ -112,7 +114,7 @@ class ReplayBackend:
             token = recorded.close(mask) if turn.closes_reasoning else recorded.next(mask)
             if token is None:
                 break
-            allowed = self.vocabulary.width if mask is None else int(np.bitwise_count(mask).sum())
+            allowed = self.vocabulary.width if mask is None else self._allowed.of(mask)
             for item in turn.take(token, allowed):
                 if isinstance(item, Finish):
                     yield self._located(item, recorded.ids, recorded.position)

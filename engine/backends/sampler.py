@@ -113,3 +113,20 @@ class MaskBias:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(id(mask))
         return found[1], found[2]
+
+
+class AllowedCounts:
+    """How many tokens masks allow; the last few are kept by identity, as in `MaskBias`."""
+
+    def __init__(self, keep: int = 256) -> None:
+        self._keep = keep
+        self._cache: OrderedDict[int, tuple[NDArray[np.int32], int]] = OrderedDict()
+
+    def of(self, mask: NDArray[np.int32]) -> int:
+        """The tokens of a packed mask."""
+        found = self._cache.get(id(mask))
+        if found is None:
+            found = self._cache[id(mask)] = (mask, int(np.bitwise_count(mask).sum()))
+            if len(self._cache) > self._keep:
+                self._cache.popitem(last=False)
+        return found[1]
