@@ -33,6 +33,7 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        served.ending = False
         yield
         served.ending = True
         for model in models:
