@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from larksong.api.call_memory import CallMemory
 from larksong.api.deltas import CallDelta, Delta
@@ -105,8 +105,7 @@ def with_seeds(request: TurnRequest, choices: int) -> list[TurnRequest]:
     return [replace(request, sampling=replace(request.sampling, seed=each)) for each in seeds]
 
 
-@dataclass(frozen=True)
-class TurnStep:
+class TurnStep(NamedTuple):
     """One decoding step, counted from 0, and what the answer grew by in it, often nothing."""
 
     number: int
