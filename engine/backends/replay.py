@@ -102,11 +102,12 @@ class ReplayBackend:
             return self._script[(self._requests - 1) % len(self._script)]
 
     async def _run(self, turn: Turn, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
-        due = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
             # Paced by the clock, not by pauses: what the reader does between steps does not slow the pace.
             due += self._pause
-            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+            await asyncio.sleep(max(0.0, due - loop.time()) if self._pause else 0)
             if self._closed:
                 yield turn.end("error", "the backend was closed")
                 return
