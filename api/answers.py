@@ -18,7 +18,7 @@ from larksong.api.disconnect import ClientGone, while_connected
 from larksong.api.errors import OutOfTime, QueueFull, ShuttingDown
 from larksong.api.generation import Model, Turn
 from larksong.api.served import Served
-from larksong.api.sse import event_data, json_line
+from larksong.api.sse import CHAT, StreamForm, event_data, json_line
 
 T = TypeVar("T")
 
@@ -27,11 +27,12 @@ MAX_TOKENS_HEADER = "X-Larksong-Max-Tokens"
 
 @dataclass(frozen=True)
 class Answering:
-    """An answer that is ready to be made: `stream` chunk by chunk, or `whole`."""
+    """An answer that is ready to be made: `stream` chunk by chunk, written as `form` says, or `whole`."""
 
     totals: Totals
     stream: AsyncGenerator[Mapping[str, object], None] | None = None
     whole: Coroutine[Any, Any, Mapping[str, object]] | None = None
+    form: StreamForm = CHAT
 
 
 async def answer(
@@ -70,7 +71,7 @@ async def answer(
             stream = made.stream if deadline is None else _each_by(deadline, limit, made.stream)
             handed_over = True
             return _Stream(
-                event_data(stream),
+                event_data(stream, made.form),
                 lambda: _over(request, served, entered, made.totals),
                 headers=headers,
                 ping=served.settings.ping_seconds,

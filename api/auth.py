@@ -80,8 +80,11 @@ class KeyCheck:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application, or answer 401."""
         if scope["type"] == "http" and self._keys.needed and scope["path"] not in OPEN_PATHS:
-            given = dict(scope["headers"]).get(b"authorization", b"")
+            headers = dict(scope["headers"])
+            given = headers.get(b"authorization", b"")
+            if b"x-api-key" in headers and not given:  # Anthropic's clients
+                given = b"Bearer " + headers[b"x-api-key"]
             if not self._keys.accept(given):
-                await error_response(WrongKey())(scope, receive, send)
+                await error_response(WrongKey(), scope["path"])(scope, receive, send)
                 return
         await self._app(scope, receive, send)

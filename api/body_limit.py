@@ -38,7 +38,7 @@ class BodyLimit:
                 break
             more = message.get("more_body", False)
         if size > self._limit:
-            await error_response(BodyTooLarge(self._limit))(scope, receive, send)
+            await error_response(BodyTooLarge(self._limit), scope["path"])(scope, receive, send)
             return
         body: Message | None = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fastapi import APIRouter, Request, Response
 
 from larksong.api.answers import Answering, answer
-from larksong.api.chat_requests import refusal, turn_request
 from larksong.api.chat_responses import AnswerStyle, Totals, chunks, completion
+from larksong.api.chat_turns import prepared
 from larksong.api.errors import ApiError
-from larksong.api.generation import Turn, with_seeds
-from larksong.api.limits import check_limits
-from larksong.api.prompt import TemplateRefusal
-from larksong.api.sampler_fields import on_model
+from larksong.api.generation import Turn
 from larksong.api.schemas import ChatCompletion, ChatRequest, StreamOptions
 from larksong.api.served import Served
-from larksong.engine.backends.errors import BudgetTooSmall, PromptError
-from larksong.grammars.errors import GrammarsError
 
 router = APIRouter()
 
@@ -29,16 +22,6 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
     model = served.model(body.model)
     if body.stream_options is not None and not body.stream:
         raise ApiError("'stream_options' needs 'stream'.", param="stream_options")
-
-    async def prepare() -> list[Turn]:
-        try:
-            check_limits(body, served.settings)
-            asked = turn_request(body, model.wire_format, model.schemas)
-            asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
-            served.log_prompt(asked.messages)
-            return [await model.prepare(each) for each in with_seeds(asked, body.n or 1)]
-        except (GrammarsError, PromptError, TemplateRefusal, BudgetTooSmall, RecursionError) as error:
-            raise refusal(error, body) from error
 
     def answering(turns: list[Turn]) -> Answering:
         style = AnswerStyle(
@@ -54,4 +37,6 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
         return Answering(totals, whole=completion(turns, model, style, totals))
 
     format = body.tool_format or model.wire_format.name
-    return await answer(request, served, model, prepare, answering, format=format)
+    return await answer(
+        request, served, model, lambda: prepared(body, served, model), answering, format=format
+    )

@@ -152,7 +152,7 @@ class _ChoiceWriter:
             last = self.choice({}, finish_reason(item, self._style))
             if self._logprobs is not None and (logprobs := self._logprobs.take()) is not None:
                 last["logprobs"] = logprobs
-            if more := _choice_info(item):
+            if more := choice_info(item):
                 last["larksong"] = more
             found.append((last, {}))
         return found
@@ -183,7 +183,7 @@ async def completion(
         }
         if writers:
             choice["logprobs"] = writers[index].take() or {"content": [], "refusal": None}
-        if info := _choice_info(ends[index]):
+        if info := choice_info(ends[index]):
             choice["larksong"] = info
         choices.append(choice)
     return {
@@ -274,7 +274,8 @@ def _step_info(item: TurnStep, model: Model) -> StepInfo:
     }
 
 
-def _choice_info(end: TurnEnd) -> ChoiceInfo:
+def choice_info(end: TurnEnd) -> ChoiceInfo:
+    """What Larksong says of a choice beyond its API's words."""
     info: ChoiceInfo = {}
     if end.finished_calls is not None:
         info["finished_within_budget"] = list(end.finished_calls)

@@ -133,6 +133,8 @@ class TurnEnd:
     reasoning_tokens: int = 0
     events: Sequence[ParseEvent] = ()
     """what the end of the text revealed"""
+    stop: str | None = None
+    """which of the request's stop texts ended the answer"""
 
 
 class Model:
@@ -344,7 +346,7 @@ class Turn:
                     if stop is None or not stop.found:
                         continue
                     reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
-                    yield TurnEnd((), reason, written, reasoning_tokens=thought)
+                    yield TurnEnd((), reason, written, reasoning_tokens=thought, stop=stop.found)
                     return
                 if item.reason == "error":
                     raise ServerFault(f"The generation failed: {item.error}")
@@ -362,4 +364,5 @@ class Turn:
                     item.cached_tokens,
                     thought,
                     item.events,
+                    stop.found if stop is not None else None,
                 )

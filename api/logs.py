@@ -95,7 +95,8 @@ class AccessLog:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = id
+                headers = MutableHeaders(scope=message)
+                headers["x-request-id"] = headers["request-id"] = id  # OpenAI's name and Anthropic's
             await send(message)
 
         try:

@@ -11,12 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from larksong.api import chat, completions, health, token_routes
+from larksong.api.anthropic import routes as anthropic
 from larksong.api.auth import ApiKeys, KeyCheck
 from larksong.api.body_limit import BodyLimit
 from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
 from larksong.api.generation import Model
 from larksong.api.logs import AccessLog
+from larksong.api.responses import routes as responses
 from larksong.api.schemas import ErrorShape, ModelCard, ModelList
 from larksong.api.served import Served
 from larksong.api.settings import Settings
@@ -41,7 +43,7 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
 
     app = FastAPI(title="Larksong", lifespan=lifespan, responses=dict(_ERRORS))  # type: ignore[arg-type]
     app.state.served = served
-    for routes in (chat, completions, token_routes, health):
+    for routes in (chat, completions, anthropic, responses, token_routes, health):
         app.include_router(routes.router)
     started = int(time.time())
 
@@ -75,22 +77,23 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
     return app
 
 
-async def _on_api_error(_: Request, error: Exception) -> Response:
+async def _on_api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return error_response(error)
+    return error_response(error, request.url.path)
 
 
-async def _on_invalid_request(_: Request, error: Exception) -> Response:
+async def _on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return error_response(invalid_request(error.errors(), error.body))
+    return error_response(invalid_request(error.errors(), error.body), request.url.path)
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = f"{error.detail}: {request.method} {request.url.path}"
-    return error_response(ApiError(message, status=error.status_code, code=None, headers=error.headers))
+    found = ApiError(message, status=error.status_code, code=None, headers=error.headers)
+    return error_response(found, request.url.path)
 
 
-async def _on_fault(_: Request, error: Exception) -> Response:
+async def _on_fault(request: Request, error: Exception) -> Response:
     # The error itself is raised further by Starlette, for the server's log.
-    return error_response(ServerFault())
+    return error_response(ServerFault(), request.url.path)

@@ -1,11 +1,12 @@
-"""Server-sent events: a stream of JSON objects as OpenAI ends it, also when it fails half-way."""
+"""Server-sent events: a stream of JSON objects, ended as its API ends streams, also when it fails half-way."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -18,23 +19,48 @@ _logger = logging.getLogger(__name__)
 _LINE_SEPARATORS = [(text.encode(), b"\\u%04x" % ord(text)) for text in "\x85\u2028\u2029"]
 
 
-async def event_data(chunks: AsyncGenerator[Mapping[str, object], None]) -> AsyncGenerator[bytes, None]:
-    """Each chunk as one event, then `[DONE]`. A fault becomes one last event with the error."""
+def _plain(error: ApiError) -> Mapping[str, object]:
+    return error.body
+
+
+@dataclass(frozen=True)
+class StreamForm:
+    """How an API writes its streams: OpenAI's chat completions, unless told otherwise.
+
+    `fault`: an error as the last chunk. `named`: events have their `type` as name, and none says `[DONE]`.
+    """
+
+    fault: Callable[[ApiError], Mapping[str, object]] = _plain
+    named: bool = False
+
+
+CHAT = StreamForm()
+
+
+async def event_data(
+    chunks: AsyncGenerator[Mapping[str, object], None], form: StreamForm = CHAT
+) -> AsyncGenerator[bytes, None]:
+    """Each chunk as one event, then the end. A fault becomes one last event with the error."""
+    write = _named_event if form.named else _event
     try:
         async with aclosing(chunks):
             async for chunk in chunks:
-                yield event(json_line(chunk))
+                yield write(chunk)
     except ApiError as error:
-        yield event(json_line(error.body))
+        yield write(form.fault(error))
     except Exception:
         _logger.exception("a stream failed")
-        yield event(json_line(ServerFault().body))
-    yield event(b"[DONE]")
+        yield write(form.fault(ServerFault()))
+    if not form.named:
+        yield b"data: [DONE]\n\n"
 
 
-def event(line: bytes) -> bytes:
-    """A line of data as an event."""
-    return b"data: " + line + b"\n\n"
+def _event(chunk: Mapping[str, object]) -> bytes:
+    return b"data: " + json_line(chunk) + b"\n\n"
+
+
+def _named_event(chunk: Mapping[str, object]) -> bytes:
+    return b"event: " + str(chunk["type"]).encode() + b"\n" + _event(chunk)
 
 
 def json_line(value: Any) -> bytes:

@@ -18,7 +18,8 @@ class StopText:
         self._beginning = re.compile(f"(?:{'|'.join(map(re.escape, ordered))})\\Z") if ordered else None
         self._longest = max(map(len, stops))
         self._held = ""
-        self.found = False
+        self.found: str | None = None
+        """the stop that came"""
 
     def feed(self, deltas: Iterable[Delta]) -> list[Delta]:
         """What of the deltas comes before a stop, as far as that is certain."""
@@ -32,7 +33,7 @@ class StopText:
             text = self._held + delta.text
             self._held = ""
             if (match := self._stop.search(text)) is not None:
-                self.found = True
+                self.found = match.group()
                 text = text[: match.start()]
             elif self._beginning is not None:
                 # From here on a text could begin that is a stop; the leftmost such place counts.
