@@ -1,0 +1,50 @@
+"""`POST /v1/messages` and `/v1/messages/count_tokens`."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from larksong.api.answers import Answering, answer
+from larksong.api.anthropic.messages import AnthropicMessage, TokenCount
+from larksong.api.anthropic.requests import asked
+from larksong.api.anthropic.responses import FORM, MessageStyle, events, message
+from larksong.api.anthropic.schemas import CountRequest, MessagesRequest
+from larksong.api.chat_responses import Totals
+from larksong.api.chat_turns import prepared, prompt_tokens
+from larksong.api.generation import Turn
+from larksong.api.served import Served
+
+router = APIRouter()
+
+
+@router.post("/v1/messages", response_model=AnthropicMessage)
+async def messages(body: MessagesRequest, request: Request) -> Response:
+    """The model's next message, whole or (`stream`) while it is being written."""
+    served: Served = request.app.state.served
+    model = served.model(body.model)
+    wanted = asked(body)
+
+    async def prepare() -> list[Turn]:
+        with wanted.names.told():
+            return await prepared(wanted.chat, served, model)
+
+    def answering(turns: list[Turn]) -> Answering:
+        hidden = body.thinking is not None and body.thinking.display == "omitted"
+        style = MessageStyle(not hidden, list(wanted.left_out))
+        totals = Totals(turns[0].plan.prompt_tokens)
+        if body.stream:
+            return Answering(totals, stream=events(turns[0], model, style, totals), form=FORM)
+        return Answering(totals, whole=message(turns[0], model, style, totals))
+
+    format = body.tool_format or model.wire_format.name
+    return await answer(request, served, model, prepare, answering, format=format)
+
+
+@router.post("/v1/messages/count_tokens")
+async def count_tokens(body: CountRequest, request: Request) -> TokenCount:
+    """How many tokens the model would read for a message."""
+    served: Served = request.app.state.served
+    wanted = asked(body)
+    with wanted.names.told():
+        tokens = await prompt_tokens(wanted.chat, served, served.model(body.model))
+    return {"input_tokens": len(tokens)}

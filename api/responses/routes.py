@@ -1,0 +1,39 @@
+"""`POST /v1/responses`."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from larksong.api.answers import Answering, answer
+from larksong.api.chat_responses import Totals
+from larksong.api.chat_turns import prepared
+from larksong.api.generation import Turn
+from larksong.api.responses.objects import ResponseObject
+from larksong.api.responses.requests import asked
+from larksong.api.responses.schemas import ResponsesRequest
+from larksong.api.responses.writer import ResponseWriter
+from larksong.api.served import Served
+
+router = APIRouter()
+
+
+@router.post("/v1/responses", response_model=ResponseObject)
+async def responses(body: ResponsesRequest, request: Request) -> Response:
+    """The model's response, whole or (`stream`) while it is being written. Nothing is stored."""
+    served: Served = request.app.state.served
+    model = served.model(body.model)
+    wanted = asked(body)
+
+    async def prepare() -> list[Turn]:
+        with wanted.names.told():
+            return await prepared(wanted.chat, served, model)
+
+    def answering(turns: list[Turn]) -> Answering:
+        totals = Totals(turns[0].plan.prompt_tokens)
+        writer = ResponseWriter(body, wanted, model, totals)
+        if body.stream:
+            return Answering(totals, stream=writer.events(turns[0]), form=writer.form)
+        return Answering(totals, whole=writer.whole(turns[0]))
+
+    format = body.tool_format or model.wire_format.name
+    return await answer(request, served, model, prepare, answering, format=format)
