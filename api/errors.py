@@ -80,7 +80,7 @@ class WrongKey(ApiError):
 
     def __init__(self) -> None:
         super().__init__(
-            "This server needs an API key that it knows: 'Authorization: Bearer <key>' or 'x-api-key: <key>'.",
+            "This server needs an API key: 'Authorization: Bearer <key>' or 'x-api-key: <key>'.",
             status=401,
             code="invalid_api_key",
             headers={"WWW-Authenticate": "Bearer"},

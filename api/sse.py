@@ -1,4 +1,4 @@
-"""Server-sent events: a stream of JSON objects, ended as its API ends streams, also when it fails half-way."""
+"""Server-sent events: a stream of JSON objects, ended as its API ends them, also when it fails half-way."""
 
 from __future__ import annotations
 

@@ -20,6 +20,5 @@ class TurnFields(SamplerFields):
 
     def shared(self) -> dict[str, Any]:
         """These fields as the body of a chat completion has them."""
-        return {
-            name: getattr(self, name) for name in TurnFields.model_fields if name in self.model_fields_set
-        }
+        given = TurnFields.model_fields.keys() & self.model_fields_set
+        return {name: getattr(self, name) for name in given}

@@ -18,7 +18,7 @@ from larksong.api.chat_responses import Totals, choice_info, new_id
 from larksong.api.generation import Model, Turn, TurnEnd
 from larksong.api.sse import StreamForm
 
-FORM = StreamForm(fault=anthropic_error, named=True)  # type: ignore[arg-type]
+FORM = StreamForm(fault=anthropic_error, named=True)
 
 Event = Mapping[str, object]
 
@@ -64,7 +64,7 @@ async def message(turn: Turn, model: Model, style: MessageStyle, totals: Totals)
                 found += writer.end(complete=item.reason != "length")
                 totals.add(item)
                 answer["stop_reason"], answer["stop_sequence"] = stop_reason(item), item.stop
-                if info := MessageInfo(**answer.get("larksong", {}), **choice_info(item)):  # type: ignore[typeddict-item]
+                if info := MessageInfo(**answer.get("larksong", {}), **choice_info(item)):
                     answer["larksong"] = info
             closed += [event for event in found if isinstance(event, BlockClosed)]
     answer["content"] = [_whole(event, style) for event in closed]

@@ -68,7 +68,7 @@ class ToolResult(RequestPart):
     def text(self) -> str:
         """The result as one text; models are told of errors by it, as chat templates have no other place."""
         parts = self.content
-        text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts or ())
+        text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts or () if not isinstance(part, Medium))
         told = text.lstrip().lower().startswith(("error", "<tool_use_error"))
         return f"Error: {text}" if self.is_error and not told else text
 
@@ -135,7 +135,7 @@ class ToolChoice(RequestPart):
 
 
 class ThinkingConfig(RequestPart):
-    """Whether the model reasons; `budget_tokens`: how long at most. `display`: whether the answer shows it."""
+    """Whether the model reasons; `budget_tokens`: how long at most. `display`: whether it is shown."""
 
     type: Literal["enabled", "disabled", "adaptive"]
     budget_tokens: Annotated[int, Field(ge=0)] | None = None

@@ -97,7 +97,12 @@ Item = Annotated[
     | Annotated[CallItem, Tag("function_call")]
     | Annotated[OutputItem, Tag("function_call_output")]
     | Annotated[ReasoningItem, Tag("reasoning")],
-    Discriminator(_kind),
+    Discriminator(
+        _kind,
+        custom_error_type="unsupported_parameter",
+        custom_error_message="this server reads items of the types message, function_call, "
+        "function_call_output and reasoning",
+    ),
 ]
 
 

@@ -75,7 +75,7 @@ class ResponseWriter:
         if end.reason == "length":
             response["status"] = "incomplete"
             response["incomplete_details"] = {"reason": "max_output_tokens"}
-        if info := ResponseInfo(**response.get("larksong", {}), **choice_info(end)):  # type: ignore[typeddict-item]
+        if info := ResponseInfo(**response.get("larksong", {}), **choice_info(end)):
             response["larksong"] = info
 
     def _failed(self, error: ApiError) -> Event:
