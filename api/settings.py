@@ -35,6 +35,9 @@ class Settings(BaseSettings):
         "Without it strict: true refuses and anything else widens.",
     )
     schema_formats: bool = Field(True, description="Assert format in schemas.")
+    compat: Literal["tabbyapi"] | None = Field(
+        None, description="tabbyapi: the bytes of tabbyAPI's end parse; compat in a request overrides it."
+    )
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."
     )
