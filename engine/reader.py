@@ -9,9 +9,9 @@ Then the grammar begins anew.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import (
@@ -28,34 +28,19 @@ from larksong.engine.events import (
     Text,
     coalesce,
 )
-from larksong.engine.lexeme import Lexeme
 from larksong.engine.readings import Readings, choose
+from larksong.engine.runs import Run, run_at
 from larksong.engine.stack import Bound, Branch, Configuration, Edge
 from larksong.engine.terminals import Role
+from larksong.engine.vocabulary import Vocabulary
 
-# Terminals nest in the depth of Python's stack while a piece is read.
-_PIECE = 48
-
-
-_FEWEST_IN_RUNS = 32
 _RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
     Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
 }  # fmt: skip
+_KNOWN_RUNS: WeakKeyDictionary[Automaton, dict[tuple[Bound, int], Run | None]] = WeakKeyDictionary()
 
-
-class _Run(NamedTuple):
-    """Bytes on which a terminal stays as it is, and the event that tells them."""
-
-    pattern: re.Pattern[bytes]
-    event: Callable[[bytes], ParseEvent]
-
-
-def _run(lexeme: Lexeme, state: int, event: Callable[[bytes], ParseEvent]) -> _Run | None:
-    row = lexeme.row(state)
-    same = bytes(byte for byte in range(128) if row[byte] == state)
-    if len(same) < _FEWEST_IN_RUNS or lexeme.held(state) or lexeme.final(state):
-        return None
-    return _Run(re.compile(b"[" + re.escape(same) + b"]+"), event)
+# Terminals nest in the depth of Python's stack while a piece is read.
+_PIECE = 48
 
 
 class TextReader:
@@ -72,8 +57,7 @@ class TextReader:
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
         self._open: Readings = {}
-        self._runs: dict[tuple[Bound, int], _Run | None] = {}
-        self._bytes_are_tokens = first.vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
+        self._bytes_are_tokens = _bytes_are_tokens(first.vocabulary)
         self._name = b""
         self._function: str | None = None
         self._parameter: str | None = None
@@ -91,13 +75,13 @@ class TextReader:
                 at = match.end()
                 self._told(run.event(match.group()), found)
                 continue
-            if run is not None and self._bytes_are_tokens:
-                # Beside a run stand a few bytes that lead back to it, on ways that are known.
+            if self._bytes_are_tokens:
+                # What stands beside runs is much the same in all turns: its ways are known.
                 edge = self._automaton.edge(self._at, data[at])
-                if edge is not None and not edge.branches:
+                if edge is not None:
                     self._raw.append(data[at])
                     at += 1
-                    self._take(edge.target, edge.events, (), found)
+                    self._take(edge.target, edge.events, edge.branches, found)
                     continue
             size = _PIECE if run is None else 1
             pending = [data[at : at + size]]
@@ -106,7 +90,7 @@ class TextReader:
                 self._read(pending.pop(), pending, found)
         return coalesce(found)
 
-    def _run(self) -> _Run | None:
+    def _run(self) -> Run | None:
         """The bytes that change nothing where the reader stands: most bytes of a long value."""
         if len(self._at.threads) != 1:
             return None
@@ -114,10 +98,13 @@ class TextReader:
         event = _RUNS.get(thread.bound.terminal.role)
         if event is None or not thread.bound.streams:
             return None
+        runs = _KNOWN_RUNS.get(self._automaton)
+        if runs is None:
+            runs = _KNOWN_RUNS.setdefault(self._automaton, {})
         key = (thread.bound, thread.state)
-        if key not in self._runs:
-            self._runs[key] = _run(thread.bound.lexeme, thread.state, event)
-        return self._runs[key]
+        if key not in runs:
+            runs[key] = run_at(thread.bound.lexeme, thread.state, event)
+        return runs[key]
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
@@ -272,6 +259,11 @@ class TextReader:
             self._open, events = choose(self._open, (), (Branch(kind, kind, ()),))
             for event in events:
                 self._told(event, found)
+
+
+@lru_cache(maxsize=64)
+def _bytes_are_tokens(vocabulary: Vocabulary) -> bool:
+    return vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
 
 
 def _is_answer(at: Configuration) -> bool:
