@@ -9,7 +9,7 @@ Then the grammar begins anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,6 @@ from larksong.engine.events import (
     Text,
     coalesce,
 )
-from larksong.engine.readings import Readings, choose
 from larksong.engine.runs import Run, run_at
 from larksong.engine.stack import Bound, Branch, Configuration, Edge
 from larksong.engine.terminals import Role
@@ -56,7 +55,8 @@ class TextReader:
         self._spelled = _Spelled(*spelled) if spelled is not None else None
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
-        self._open: Readings = {}
+        self._open: dict[int, list[ParseEvent]] = {}
+        """what each reading of a value holds whose type is still open, by its kind (see `Branch`)"""
         self._bytes_are_tokens = _bytes_are_tokens(first.vocabulary)
         self._name = b""
         self._function: str | None = None
@@ -144,11 +144,37 @@ class TextReader:
     ) -> None:
         self._at = target
         if branches:
-            self._open, events = choose(self._open, events, branches)
+            events = (*events, *self._branched(branches))
         for event in events:
             self._told(event, found)
         if events and _is_answer(target):
             self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
+
+    def _branched(self, branches: tuple[Branch, ...]) -> Sequence[ParseEvent]:
+        """Go on with the readings of a value; what the one that is left has held.
+
+        It does what `choose` does, in place: long values are read byte by byte.
+        """
+        if len(branches) == 2 == len(self._open):
+            one, other = branches
+            if one.was_text == one.is_text != other.was_text == other.is_text:
+                self._open[one.is_text] += one.events
+                self._open[other.is_text] += other.events
+                return ()
+        after: dict[int, list[ParseEvent]] = {}
+        for was_text, is_text, events in branches:
+            if is_text in after:
+                continue
+            shared = sum(branch.was_text == was_text for branch in branches) > 1
+            held = self._open.get(was_text, [])
+            after[is_text] = held = [*held] if shared else held
+            held += events
+        if len(after) > 1:
+            self._open = after
+            return ()
+        (left,) = after.values()
+        self._open = {}
+        return left
 
     def _told(self, event: ParseEvent, found: list[ParseEvent]) -> None:
         match event:
@@ -256,8 +282,7 @@ class TextReader:
         """Of several readings of a value keep the typed one."""
         if self._open:
             kind = min(self._open)
-            self._open, events = choose(self._open, (), (Branch(kind, kind, ()),))
-            for event in events:
+            for event in self._branched((Branch(kind, kind, ()),)):
                 self._told(event, found)
 
 
