@@ -84,8 +84,8 @@ class TurnEnd:
 class Model:
     """A backend under the name that requests use, with its engine, chat template and wire format.
 
-    `finish_within_budget` and `compat`: what holds for requests that do not say it. `schemas`: what happens
-    to keywords that nothing can enforce.
+    `finish_within_budget` and `compat`: what holds for requests that do not say it. `forced_tokens`: see
+    Generation. `schemas`: what happens to keywords that nothing can enforce.
     """
 
     def __init__(
@@ -95,6 +95,7 @@ class Model:
         *,
         name: str | None = None,
         finish_within_budget: bool = False,
+        forced_tokens: bool = True,
         schemas: SchemaPolicy = DEFAULT_POLICY,
         compat: bool = False,
     ) -> None:
@@ -104,6 +105,7 @@ class Model:
         self.schemas = schemas
         self.compat = compat
         self._finish_within_budget = finish_within_budget
+        self._forced_tokens = forced_tokens
         encode = partial(text_ids, backend.tokenizer, backend.vocabulary)
         self._engine = Engine(backend.vocabulary, encode=encode)
         self._template = ChatTemplate(
@@ -174,7 +176,14 @@ class Model:
             room = min(limit, self.backend.context_length - len(prompt))
             if needed > room and request.calls and not request.calls.required:
                 finish = False  # an answer of the model's own choice is cut short, never refused
-        return Generation(prompt, matcher, request.sampling, limit, finish_within_budget=finish)
+        return Generation(
+            prompt,
+            matcher,
+            request.sampling,
+            limit,
+            forced_tokens=self._forced_tokens,
+            finish_within_budget=finish,
+        )
 
     def _encode(self, text: str) -> tuple[int, ...]:
         # JSON may carry lone surrogates (text cut in the middle of an emoji); no tokenizer takes them.

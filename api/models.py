@@ -26,6 +26,7 @@ def load_model(settings: Settings) -> Model:
         format,
         name=settings.served_name,
         finish_within_budget=settings.finish_within_budget,
+        forced_tokens=settings.forced_tokens,
         schemas=SchemaPolicy(settings.unenforceable, settings.schema_formats),
         compat=settings.compat is not None,
     )

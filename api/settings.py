@@ -29,6 +29,9 @@ class Settings(BaseSettings):
         False,
         description="Lead calls to a valid end before max_tokens, where a request does not say whether to.",
     )
+    forced_tokens: bool = Field(
+        True, description="Take text that must come without asking the model for it, token by token."
+    )
     unenforceable: OnUnenforceable | None = Field(
         None,
         description="refuse or widen: what happens to keywords of a schema that nothing can enforce. "

@@ -66,7 +66,7 @@ class Budgeted:
 
     @property
     def limited(self) -> bool:
-        """The turn has ended, and the budget had a part in it: in a call or a JSON answer, or as only the end fitted."""
+        """The turn is over, and the budget had a part in it: in a call or answer, or nothing else fitted."""
         return self._points[-1].limited
 
     def mask(self) -> NDArray[np.int32]:

@@ -63,7 +63,7 @@ class Edges:
             return self._special_edge(configuration, token)
         if len(configuration.threads) == 1:
             (thread,) = configuration.threads
-            if not thread.bound.lexeme.narrow:
+            if thread.bound.lexeme.words is None:
                 inside = thread.bound.lexeme.inside(thread.state, data)
                 if inside is not None:
                     following, released = inside
