@@ -13,12 +13,13 @@ from larksong.engine.events import CallClose, FunctionOpen, ParseEvent
 from larksong.engine.reader import TextReader
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, InvalidToolName, Tool, format_names, wire_format
+from larksong.grammars.formats.deepseek_dsml import DSML
 from tests.support.calls import Call, Turn, read
 from tests.support.markers import BY_ID, BY_LETTERS, MARKERS
 from tests.support.masks import allowed
 from tests.support.schemas import meaning
 from tests.support.turns import CALLS, TOOLS
-from tests.support.vocabularies import cut_with_markers, text_of
+from tests.support.vocabularies import cut_with_markers, text_of, vocabulary
 from tests.support.walks import Walker
 
 FORMATS = pytest.mark.parametrize("name", format_names())
@@ -92,6 +93,23 @@ def test_calls_as_the_family_writes_them_are_allowed_and_read_back(
     assert [(call.name, call.arguments) for call in found.calls] == CALLS
     assert found.content == found.reasoning == b""
     assert sum(isinstance(event, CallClose) for event in events) == len(CALLS)
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3_2", "deepseek_v4", "deepseek_v4_1"])
+def test_the_token_inside_dsmls_markers_may_be_written_and_is_data_in_values(name: str) -> None:
+    of = vocabulary((DSML.encode(),), MARKERS)
+    token = 256
+    wire = wire_format(name)
+    calls = [("write_file", {"path": f"a{DSML}b", "content": f"</{DSML}parameter> </{DSML}invoke>"})]
+    ids = cut_with_markers(of, f"Hi {wire.render_calls(calls)}".encode())
+    assert ids.count(token) == 11
+    matcher = Engine(of).matcher(wire.grammar(TOOLS, CallPolicy(), of))
+    events: list[ParseEvent] = []
+    for each in ids:
+        assert each in allowed(matcher.mask())
+        events += matcher.advance(each)
+    assert matcher.complete
+    assert [(call.name, call.arguments) for call in told([*events, *matcher.finish()]).calls] == calls
 
 
 @FORMATS
