@@ -39,7 +39,7 @@ class Vocabulary:
     by id. The flag alone does not find all markers, though: Qwen's `<tool_call>` and `<think>` are added
     tokens with `special: false`. So an added token that is not special is text only if it has no punctuation
     at all (runs of blanks, a letter); a marker always has some. And a token between fullwidth bars
-    (`｜DSML｜`) is no whole marker but a piece of several (`<｜DSML｜invoke name="`): it stands for its letters.
+    (`｜DSML｜`) is no whole marker but a piece of several (`<｜DSML｜invoke name="`): it stands for letters.
     """
 
     tokens: tuple[bytes, ...] = field(repr=False)
