@@ -21,7 +21,7 @@ from tests.support.vocabularies import cut_with_markers
 
 THREADS = 8
 SECONDS = float(os.environ.get("LARKSONG_SECONDS", "2"))
-FORMATS = ("hermes", "qwen3_coder", "harmony", "gemma4")
+FORMATS = ("hermes", "qwen3_coder", "glm_4_7", "kimi_k2")
 Sequence_ = tuple[Grammar, list[int]]
 
 
