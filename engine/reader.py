@@ -29,6 +29,7 @@ from larksong.engine.events import (
     coalesce,
 )
 from larksong.engine.runs import Run, run_at
+from larksong.engine.spelled import Spelled
 from larksong.engine.stack import Bound, Branch, Configuration, Edge
 from larksong.engine.terminals import Role
 from larksong.engine.vocabulary import Vocabulary
@@ -52,11 +53,12 @@ class TextReader:
     def __init__(
         self, first: Automaton, again: Automaton, on: Automaton, spelled: tuple[bytes, bytes] | None = None
     ) -> None:
-        self._spelled = _Spelled(*spelled) if spelled is not None else None
+        self._spelled = Spelled(*spelled) if spelled is not None else None
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
         self._open: dict[int, list[ParseEvent]] = {}
         """what each reading of a value holds whose type is still open, by its kind (see `Branch`)"""
+        self._runs: dict[Configuration, Run | None] = {}
         self._bytes_are_tokens = _bytes_are_tokens(first.vocabulary)
         self._name = b""
         self._function: str | None = None
@@ -70,18 +72,31 @@ class TextReader:
         found: list[ParseEvent] = []
         at = 0
         while at < len(data):
-            run = self._run()
+            here = self._at
+            run = self._runs[here] if here in self._runs else self._runs.setdefault(here, self._run())
             if run is not None and (match := run.pattern.match(data, at)) is not None:
                 at = match.end()
                 self._told(run.event(match.group()), found)
                 continue
             if self._bytes_are_tokens:
                 # What stands beside runs is much the same in all turns: its ways are known.
-                edge = self._automaton.edge(self._at, data[at])
+                edge = self._automaton.edge(here, data[at])
                 if edge is not None:
-                    self._raw.append(data[at])
+                    byte, events = data[at], edge.events
                     at += 1
-                    self._take(edge.target, edge.events, edge.branches, found)
+                    # By far the most bytes tell nothing yet, or a piece of a JSON value.
+                    if not events and (not edge.branches or self._kept(edge.branches)):
+                        self._at = edge.target
+                        self._raw.append(byte)
+                        continue
+                    quiet = self._spelled is None or not self._spelled.held
+                    if len(events) == 1 and type(events[0]) is Json and not edge.branches and quiet:
+                        self._at, self._name = edge.target, b""
+                        self._raw.clear()
+                        found.append(events[0])
+                        continue
+                    self._raw.append(byte)
+                    self._take(edge.target, events, edge.branches, found)
                     continue
             size = _PIECE if run is None else 1
             pending = [data[at : at + size]]
@@ -150,17 +165,24 @@ class TextReader:
         if events and _is_answer(target):
             self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
 
+    def _kept(self, branches: tuple[Branch, ...]) -> bool:
+        """Let the two readings of a value go on side by side, if that is what the step is."""
+        if not len(branches) == 2 == len(self._open):
+            return False
+        one, other = branches
+        if not one.was_text == one.is_text != other.was_text == other.is_text:
+            return False
+        self._open[one.is_text] += one.events
+        self._open[other.is_text] += other.events
+        return True
+
     def _branched(self, branches: tuple[Branch, ...]) -> Sequence[ParseEvent]:
         """Go on with the readings of a value; what the one that is left has held.
 
         It does what `choose` does, in place: long values are read byte by byte.
         """
-        if len(branches) == 2 == len(self._open):
-            one, other = branches
-            if one.was_text == one.is_text != other.was_text == other.is_text:
-                self._open[one.is_text] += one.events
-                self._open[other.is_text] += other.events
-                return ()
+        if self._kept(branches):
+            return ()
         after: dict[int, list[ParseEvent]] = {}
         for was_text, is_text, events in branches:
             if is_text in after:
@@ -295,23 +317,3 @@ def _is_answer(at: Configuration) -> bool:
     """Whether nothing but visible text or reasoning is being read."""
     roles = [thread.bound.terminal.role for thread in at.threads]
     return len(roles) == 1 and roles[0] in (Role.CONTENT, Role.REASONING)
-
-
-class _Spelled:
-    """Puts a text in the place of a marker inside raw strings, however they are cut."""
-
-    def __init__(self, marker: bytes, text: bytes) -> None:
-        self._marker, self._text = marker, text
-        self._held = b""
-
-    def take(self, event: ParseEvent, found: list[ParseEvent]) -> ParseEvent:
-        """`event` as it is to be told; what was held back before it goes to `found`."""
-        if not isinstance(event, Text):
-            if self._held:
-                found.append(Text(self._held))
-                self._held = b""
-            return event
-        data = (self._held + event.data).replace(self._marker, self._text)
-        held = next((n for n in range(len(self._marker) - 1, 0, -1) if data.endswith(self._marker[:n])), 0)
-        self._held = data[len(data) - held :]
-        return Text(data[: len(data) - held])
