@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget test-masks bench bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-budget test-masks bench bench-formats bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -39,6 +39,10 @@ test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies again
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
+
+bench-formats: $(VENV)/stamp-dev  ## the engine's figures and the cost of reading, for every wire format
+	$(BIN)/python -m benchmarks.formats $(ARGS)
+	$(BIN)/python -m benchmarks.reading
 
 bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)

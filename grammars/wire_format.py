@@ -76,6 +76,8 @@ class WireFormat(ABC):
     name: str
     aliases: tuple[str, ...] = ()
     template: ClassVar[str]
+    open_template: ClassVar[str] = ""
+    """the template for text that nobody constrained, where it has more ways than `template`"""
     root: ClassVar[str] = "calls"
     call_marker: str
     """the text that begins a call"""
@@ -253,11 +255,19 @@ class WireFormat(ABC):
         }
         rules = (
             *self.turn(policy, vocabulary, terminals, in_reasoning),
-            *template_rules(self.template, self.root),
+            *template_rules((is_open and self.open_template) or self.template, self.root),
         )
         if is_open:
-            before = ("BEFORE_NAME",) if "BEFORE_NAME" in terminals else ()
-            rules = tuple(opened for rule in rules for opened in self._opened(rule, bool(by_name), before))
+            befores: list[tuple[str, ...]] = [("BEFORE_NAME",)] if "BEFORE_NAME" in terminals else [()]
+            if "" in self.open_prefixes:
+                befores.append(())
+            rules = tuple(
+                opened
+                for rule in rules
+                for each in befores
+                for opened in self._opened(rule, bool(by_name), each)
+            )
+            rules = tuple(dict.fromkeys(rules))
             rules = self.opened_turn(rules, terminals, is_open == 2)
         used = {name for rule in rules for name in rule.expansion}
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
@@ -280,7 +290,8 @@ class WireFormat(ABC):
     ) -> dict[str, Terminal]:
         marker = self.marker(self.call_marker, vocabulary)
         prefixes = (is_open and self.open_prefixes) or (self.function_prefix,)
-        if not isinstance(marker, Special):
+        optional = is_open and "" in prefixes
+        if not isinstance(marker, Special) and not optional:
             # In letters, what follows the marker belongs to it: the marker alone may be the words of a text.
             marker = self.one_of([self.call_marker + prefix for prefix in prefixes])
             prefixes = ("",)
@@ -289,7 +300,9 @@ class WireFormat(ABC):
         prefix = "" if is_open else prefixes[0]
         functions = Choice(tuple((self.function_text(name), name) for name in by_name), prefix)
         _, after = self.function_text(_PLACE).split(_PLACE)
-        known = "|".join(re.escape(name) for name in by_name)
+        known = "|".join(
+            [re.escape(name) for name in by_name] + [re.escape(each) + ".*" for each in befores if optional]
+        )
         arguments: Callable[..., Grammar] = self._open_arguments if is_open else self._arguments
         others = {
             **({"BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of(befores))} if befores else {}),

@@ -57,6 +57,16 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 %declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 """
 
+    open_template = """
+calls: call
+  | calls SEPARATOR call
+  | calls call
+call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+  | CALL FUNCTION OBJECT_CLOSE CALL_CLOSE
+
+%declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+"""
+
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
         return dict(
             [
