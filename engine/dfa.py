@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 DEAD = -1
 _NOTHING = object()
@@ -23,6 +23,14 @@ class DFA(Protocol):
     def row(self, state: int) -> Row: ...
 
     def accepts(self, state: int) -> bool: ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """An automaton that knows states from which every text may go on for ever."""
+
+    def endless(self, state: int) -> bool:
+        """Whether `state` is one: it stands between two characters, and each leads to such a state again."""
 
 
 def is_final(dfa: DFA, state: int) -> bool:
@@ -224,6 +232,9 @@ class Quoted:
         self._rows: dict[int, Row] = {}
         self._opening = [DEAD] * 256
         self._opening[ord('"')] = inside.start + 2
+
+    def endless(self, state: int) -> bool:
+        return state >= 2 and isinstance(self._inside, Searching) and self._inside.endless(state - 2)
 
     def row(self, state: int) -> Row:
         if state < 2:

@@ -147,7 +147,7 @@ class Lexeme:
             if self.text is not None and self._stops_are_split(self.text):
                 plain = basis.walk(self.text.text_state(state), position)
                 return walks.of_text(self.text, plain, state, position)
-        return walks.of_sweep(self._sweeper.sweep(state, position), trie, self.outcome)
+        return walks.of_sweep(self._sweeper.sweep(state, position, ends=False), trie, self.outcome)
 
     def _stops_are_split(self, text: StopText) -> bool:
         """Whether no token has a whole stop, or what is refused of one, beyond its first byte."""

@@ -201,9 +201,14 @@ class LazyDFA(LazyAutomaton[tuple[frozenset[int], bool]]):
         self._after: dict[tuple[int, ...], int] = {(): DEAD}
         every = byte_trie(ANY, nfa.json_string)
         loops = [node for node, move in enumerate(nfa.moves) if move and move[1] == node and move[0] is every]
+        self._loops = frozenset(loops)
         self._universal = frozenset(node for node in loops if final in nfa.reach(node))
         members = self._select(nfa.reach(start, BEGIN))
         self.start = self._state(members, final in nfa.reach(start, BEGIN | END))
+
+    def endless(self, state: int) -> bool:
+        """Whether every text may go on from `state`, between two characters, for ever: a search goes on."""
+        return not self._loops.isdisjoint(self._keys[state][0])
 
     def _expand(self, state: int) -> Row:
         members, _ = self._keys[state]
