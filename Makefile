@@ -32,7 +32,7 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
-	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)

@@ -14,6 +14,7 @@ from rich.console import Console
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
+from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
 from larksong.api.generation import Model
 from larksong.api.models import load_model
@@ -64,8 +65,10 @@ def serve(
     served_name: Annotated[str | None, _option("served_name")] = None,
     format: _FormatOption = None,
     finish_within_budget: Annotated[bool | None, _option("finish_within_budget")] = None,
+    forced_tokens: Annotated[bool | None, _option("forced_tokens")] = None,
     unenforceable: Annotated[str | None, _option("unenforceable")] = None,
     schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
+    compat: Annotated[str | None, _option("compat")] = None,
     log_level: Annotated[str | None, _option("log_level")] = None,
 ) -> None:
     """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
@@ -76,8 +79,10 @@ def serve(
         served_name=served_name,
         format=format,
         finish_within_budget=finish_within_budget,
+        forced_tokens=forced_tokens,
         unenforceable=unenforceable,
         schema_formats=schema_formats,
+        compat=compat,
         log_level=log_level,
     )
     served = _load(settings)
@@ -176,7 +181,7 @@ def _settings(**flags: Any) -> Settings:
 def _load(settings: Settings) -> Model:
     try:
         return load_model(settings)
-    except (ModelError, UnknownFormat) as error:
+    except (ModelError, UnknownFormat, NoCompat) as error:
         _fail(str(error))
 
 

@@ -56,20 +56,18 @@ class Table:
 class Words:
     """A finite set of byte strings as a trie; each may carry a label.
 
-    `prefixes`: spellings of what stands before every word, each the end of the first; they share its states.
+    `prefix`: what stands before every word.
     `unique[state]` is the label when all strings below the state carry the same one, else None.
     """
 
-    def __init__(self, words: Iterable[tuple[bytes, object]], prefixes: Sequence[bytes] = (b"",)) -> None:
+    def __init__(self, words: Iterable[tuple[bytes, object]], prefix: bytes = b"") -> None:
         self.start = 0
-        self.edges: list[dict[int, int]] = [{} for _ in range(len(prefixes[0]) + 1)]
+        self.edges: list[dict[int, int]] = [{} for _ in range(len(prefix) + 1)]
         self.labels: dict[int, object] = {}
         self._rows: dict[int, Row] = {}
-        root = len(prefixes[0])
-        for at, byte in enumerate(prefixes[0]):
+        root = len(prefix)
+        for at, byte in enumerate(prefix):
             self.edges[at][byte] = at + 1
-        for prefix in prefixes[1:]:
-            self.edges[0][prefix[0]] = root - len(prefix) + 1
         unique: list[object | None] = [_NOTHING] * (root + 1)
         for word, label in words:
             state = root

@@ -53,7 +53,7 @@ def _inline(grammar: Grammar) -> Grammar:
         for text, label in choice.words:
             entered = subs[sub].choose(label)
             name = _free(f"{chooser}_{_terminal_name(str(label))}", terminals)
-            terminals[name] = Terminal(name, Choice(((text, label),), choice.prefixes))
+            terminals[name] = Terminal(name, Choice(((text, label),), choice.prefix))
             start = _free(f"{_rule_name(entered.title)}_arguments", pending)
             pending[start] = entered
             expansion = tuple({sub: start, chooser: name}.get(each, each) for each in rule.expansion)

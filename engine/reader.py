@@ -131,7 +131,7 @@ class TextReader:
 
     def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
         """Read a piece; what of it is to be read later goes on top of `pending`."""
-        edge = self._automaton.step(self._at, data)
+        edge = self._automaton.edges.step(self._at, data)
         structural = edge is not None and self._changes(edge)
         if len(data) > 1 and (edge is None or structural):
             half = len(data) // 2

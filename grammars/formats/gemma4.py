@@ -68,7 +68,7 @@ To call functions, write: {example}"""
 class Gemma4(WireFormat):
     name = "gemma4"
     call_marker = OPEN
-    function_prefixes = ("call:",)
+    function_prefix = "call:"
     spelled = (QUOTE, '"')
     reasoning = ("<|channel>", "<channel|>")
     reasoning_lead = Literal("thought\n")

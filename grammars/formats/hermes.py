@@ -40,7 +40,7 @@ class Hermes(JsonFormat):
     name = "hermes"
     aliases = ("qwen3_json",)
     call_marker = OPEN
-    function_prefixes = ('\n{"name": "', '{"name": "')
+    function_prefix = '\n{"name": "'
     open_prefixes = tuple(
         f'{blank}{{{inner}"name":{gap}"'
         for blank in ("\n", "", " ")

@@ -37,7 +37,7 @@ class KimiK2(JsonFormat):
     name = "kimi_k2"
     section_marker = SECTION
     call_marker = OPEN
-    function_prefixes = ("functions.",)
+    function_prefix = "functions."
     root = "section"
     template = """
 section: SECTION calls SECTION_CLOSE

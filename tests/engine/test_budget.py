@@ -121,7 +121,7 @@ def check(calls: list[Call], tools: list[Tool]) -> None:
     st.randoms(use_true_random=False),
     st.just(0) | st.integers(0, 80),
 )
-@examples(100)
+@examples(20)
 def test_random_walks_finish_all_calls(
     name: str, tools: list[Tool], policy: CallPolicy, kind: str, rng: Random, more: int
 ) -> None:
@@ -138,7 +138,7 @@ def test_random_walks_finish_all_calls(
 
 @FORMATS
 @given(some_tools(), policies, st.randoms(use_true_random=False), st.just(0) | st.integers(0, 40))
-@examples(4)
+@examples(2)
 def test_random_walks_over_a_real_vocabulary_finish_all_calls(
     smollm2_walks: tuple[Engine, Walker],
     name: str,

@@ -17,6 +17,7 @@ from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from tests.support.examples import examples
 from tests.support.grammars import grammar
 from tests.support.masks import ByteOracle, allowed
+from tests.support.random_tools import grammar_of
 from tests.support.schemas import parameters
 from tests.support.turns import CALLS, TOOLS, WEATHER
 from tests.support.vocabularies import cut_with_markers, vocabulary
@@ -94,9 +95,8 @@ def test_on_any_walk_every_mask_is_what_single_bytes_allow(
     tools = [Tool(("get", "get_weather")[i], "", schema) for i, schema in enumerate(schemas)]
     rng = Random(seed)
     sides = rng.choice(small)
-    wire = wire_format(name)
     policy = CallPolicy(required=required)
-    matcher, twin = sides.start(lambda of: wire.grammar(tools, policy, of))
+    matcher, twin = sides.start(lambda of: grammar_of(name, tools, policy, of))
     walker = Walker(sides.vocabulary)
     done: list[int] = []
 

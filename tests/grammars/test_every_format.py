@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
-from larksong.engine.events import CallClose, ParseEvent
+from larksong.engine.events import CallClose, FunctionOpen, ParseEvent
 from larksong.engine.reader import TextReader
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, InvalidToolName, Tool, format_names, wire_format
@@ -230,3 +230,16 @@ def test_a_format_is_found_by_its_aliases(name: str) -> None:
     wire = wire_format(name)
     for alias in wire.aliases:
         assert wire_format(alias) is wire
+
+
+@FORMATS
+@BOTH
+def test_a_name_that_begins_with_another_is_told_once(name: str, of: Vocabulary) -> None:
+    nothing: dict[str, object] = {"type": "object", "properties": {}}
+    tools = [Tool("read", "", nothing), Tool("read_file", "", nothing)]
+    called = ["read", "read_file", "read"]
+    matcher = ENGINES[of].matcher(wire_format(name).grammar(tools, CallPolicy(required=True), of))
+    text = wire_format(name).render_calls([(each, {}) for each in called])
+    events = [event for token in cut_with_markers(of, text.encode()) for event in matcher.advance(token)]
+    assert matcher.fault is None
+    assert [event.name for event in events if isinstance(event, FunctionOpen)] == called
