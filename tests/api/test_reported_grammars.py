@@ -68,9 +68,7 @@ def test_a_reported_turn_is_refused_where_it_goes_wrong(report: dict[str, Any]) 
 
 @needs_cases
 @pytest.mark.parametrize("format", JSON_FORMATS)
-@pytest.mark.parametrize(
-    "report", [r for r in reports() if r["format"] == "any JSON"], ids=lambda r: r["id"]
-)
+@pytest.mark.parametrize("report", [r for r in reports() if r["format"] == "any JSON"], ids=lambda r: r["id"])
 def test_reported_schemas_are_enforced_in_every_format(report: dict[str, Any], format: str) -> None:
     (tool,) = report["tools"]
     name = tool["function"]["name"]
