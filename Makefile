@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget bench bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-budget test-masks bench bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -33,6 +33,9 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+
+test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
+	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
