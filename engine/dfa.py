@@ -7,6 +7,7 @@ a mask made from such a row would let the model run into a dead end.
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -226,23 +227,23 @@ class Quoted:
 
     def __init__(self, inside: DFA) -> None:
         self.start = 0
-        self._inside = inside
+        self.inside = inside
         self._rows: dict[int, Row] = {}
         self._opening = [DEAD] * 256
         self._opening[ord('"')] = inside.start + 2
 
     def endless(self, state: int) -> bool:
-        return state >= 2 and isinstance(self._inside, Searching) and self._inside.endless(state - 2)
+        return state >= 2 and isinstance(self.inside, Searching) and self.inside.endless(state - 2)
 
     def row(self, state: int) -> Row:
         if state < 2:
             return self._opening if state == 0 else [DEAD] * 256
         row = self._rows.get(state)
         if row is None:
-            built = [following + 2 if following >= 0 else DEAD for following in self._inside.row(state - 2)]
-            if self._inside.accepts(state - 2):
+            built = [following + 2 if following >= 0 else DEAD for following in self.inside.row(state - 2)]
+            if self.inside.accepts(state - 2):
                 built[ord('"')] = 1
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
     def accepts(self, state: int) -> bool:

@@ -194,9 +194,10 @@ class Interior:
         bits = sum(1 << place for place, following in enumerate(printable) if following == target)
         if all(row[byte] == target for byte in _CONTROLS):
             bits |= 1 << _CONTROL
-        for bit, sequences in _WIDE.items():
-            if self._all_lead_to(target, row, sequences):
-                bits |= 1 << bit
+        if target == state:  # beyond ASCII only loops are worth the rows of all states inside a character
+            for bit, sequences in _WIDE.items():
+                if self._all_lead_to(target, row, sequences):
+                    bits |= 1 << bit
         return target, bits
 
     def _all_lead_to(self, target: int, row: Row, sequences: Iterable[Sequence[Range]]) -> bool:

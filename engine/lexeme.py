@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from larksong.engine import walks
-from larksong.engine.dfa import DFA, Counted, StringsExcept, Words, is_final
+from larksong.engine.dfa import DFA, Counted, Quoted, StringsExcept, Words, is_final
+from larksong.engine.languages import BoundedText
 from larksong.engine.sweep import Sweeper
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import MatchedText, StopText
@@ -141,6 +142,10 @@ class Lexeme:
                     return basis.walk(base, position)
                 profile = basis.profile(dfa, base, position)
                 return walks.of_profile(profile, dfa, count, trie, self._outcome)
+            if isinstance(dfa, Quoted) and isinstance(dfa.inside, BoundedText):
+                far = dfa.inside.far_state(state - 2 if state else dfa.inside.start, trie.longest)
+                if far is not None:
+                    return basis.walk(far + 2 if state else state, position)
             if isinstance(dfa, StringsExcept):
                 any_string = basis.walk(dfa.string_state(state), position)
                 return walks.of_other_strings(dfa, any_string, state, position)

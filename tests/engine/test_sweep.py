@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from larksong.engine.dfa import DFA, is_final
 from larksong.engine.languages import Language
+from larksong.engine.lexemes import Lexemes
 from larksong.engine.sweep import Sweeper
 from larksong.engine.terminals import JsonString, JsonText, Number, Pattern
 from larksong.engine.trie import Position, Trie
-from larksong.engine.walks import of_sweep
+from larksong.engine.walks import Walk, of_sweep
 from tests.support.examples import examples
 
 PIECES = ("a", "b", "z", "0", "7", " ", "-", '"', "\\", "n", "u0", "\n", "é", "\u00a0", "\u2028", "日", "😀")
@@ -89,6 +90,13 @@ def behind(position: Position, tokens: list[bytes]) -> set[tuple[int, bytes]]:
     return found
 
 
+def found(walk: Walk, tokens: list[bytes]) -> Found:
+    words = walk.inside.words
+    bits = [] if words is None else np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+    left = {each for _, position in walk.crossings for each in behind(position, tokens)}
+    return {*walk.inside.ids, *map(int, bits)}, left
+
+
 @given(vocabularies(), st.sampled_from(DEFINITIONS), st.integers(0, 2**32))
 @examples(50)
 def test_a_sweep_finds_what_each_token_does(
@@ -107,13 +115,27 @@ def test_a_sweep_finds_what_each_token_does(
     for ends in (True, False):
         sweep = sweeper.sweep(state, trie.root, ends=ends)
         walk = of_sweep(sweep, trie, lambda state: None)
-        words = walk.inside.words
-        bits = [] if words is None else np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
-        inside = {*walk.inside.ids, *map(int, bits)}
-        left = {each for _, position in walk.crossings for each in behind(position, tokens)}
-        assert (inside, left) == one_by_one(dfa, state, tokens)
+        assert found(walk, tokens) == one_by_one(dfa, state, tokens)
         if ends:
-            assert {*sweep.ids.tolist()} == inside
+            assert {*sweep.ids.tolist()} == found(walk, tokens)[0]
+
+
+@given(vocabularies(), st.sampled_from(SEARCHED), st.integers(0, 3), st.integers(0, 2**32))
+@examples(30)
+def test_far_from_its_bounds_a_text_is_walked_as_if_there_were_none(
+    tokens: list[bytes], pattern: str, minimum: int, seed: int
+) -> None:
+    rng = random.Random(seed)
+    trie = Trie(tokens, len(tokens))
+    for maximum in (5, 12, 60, None):
+        lexeme = Lexemes(trie).get(JsonText(Language((pattern,), minimum=minimum, maximum=maximum)))
+        state = lexeme.start
+        for _ in range(rng.randint(0, 8)):
+            alive = [following for following in lexeme.row(state) if following >= 0]
+            if alive and not lexeme.final(state):
+                state = rng.choice(alive)
+        if not lexeme.final(state):
+            assert found(lexeme.walk(state, trie.root), tokens) == one_by_one(lexeme.dfa, state, tokens)
 
 
 def test_the_same_places_are_one_position() -> None:
