@@ -14,6 +14,7 @@ from typing import Protocol, runtime_checkable
 DEAD = -1
 _NOTHING = object()
 Row = Sequence[int]
+"""256 states; those that are kept are arrays, which the garbage collector need not go through"""
 
 
 class DFA(Protocol):
@@ -94,7 +95,7 @@ class Words:
             built = [DEAD] * 256
             for byte, following in self.edges[state].items():
                 built[byte] = following
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
     def accepts(self, state: int) -> bool:
@@ -215,7 +216,7 @@ class StringsExcept:
             if state < self.nodes:
                 for byte, child in self.words.edges[state].items():
                     built[byte] = DEAD if child in self.words.labels else child
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
     def accepts(self, state: int) -> bool:
@@ -319,7 +320,7 @@ class Counted:
                     after = self.bound(following, count)
                     target = seen[following] = DEAD if after == DEAD else self.state(following, after)
                 built.append(target)
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
 

@@ -39,7 +39,6 @@ class LazyAutomaton(ABC, Generic[Key]):
             with self._lock:
                 row = self._rows[state]
                 if row is None:
-                    # An array is nothing that the garbage collector has to go through.
                     row = self._rows[state] = array("i", self._expand(state))
         return row
 
