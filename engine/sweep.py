@@ -101,7 +101,7 @@ class Sweeper:
     def _held(self, trie: Trie, nodes: Ints, states: Ints, distinct: list[int]) -> Bools:
         """Which nodes' branches end inside wherever they end; those of leaves always do."""
         depths = trie.depth[nodes]
-        held = depths == 0
+        held: Bools = depths == 0
         inner = np.flatnonzero(depths)
         if len(inner):
             below = trie.below[:, nodes[inner]]

@@ -56,7 +56,7 @@ class Trie:
         self.first_token, self.last_token = self.arrays["first_token"], self.arrays["last_token"]
         self.first_below, self.last_below = self.arrays["first_below"], self.arrays["last_below"]
         self.below, self.depth = self.arrays["below"], self.arrays["depth"]
-        self.one_by_one = OneByOne(*(memoryview(self.arrays[name]) for name in OneByOne._fields))
+        self.one_by_one = OneByOne(*(self.arrays[name].data for name in OneByOne._fields))
         self._text, self._offsets = self.arrays["text"].tobytes(), self.arrays["offsets"]
         self._numbers = np.arange(max(len(self.byte), len(self.ids)) + 1)
         self._after: dict[int, Position] = {}
@@ -136,7 +136,7 @@ def _build(tokens: Sequence[bytes], longest: int) -> Arrays:
     bytes_, ids = np.concatenate(byte), np.array(order, np.int64)
     first_child = np.searchsorted(parents, nodes, "left") + 1
     last_child = np.searchsorted(parents, nodes, "right") + 1
-    below, depth = branches(bytes_, parents, levels)
+    below, depths = branches(bytes_, parents, levels)
     first_token = np.searchsorted(last[by_node], nodes, "left")
     last_token = np.searchsorted(last[by_node], nodes, "right")
     return {
@@ -148,7 +148,7 @@ def _build(tokens: Sequence[bytes], longest: int) -> Arrays:
         "first_below": np.concatenate(first_below),
         "last_below": np.concatenate(last_below),
         "below": below,
-        "depth": depth,
+        "depth": depths,
         "first_token": first_token,
         "last_token": last_token,
         "run_end": _run_ends(
