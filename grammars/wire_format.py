@@ -333,7 +333,7 @@ class WireFormat(ABC):
         terminals["BREAK"] = Terminal("BREAK", BREAK)
         starts: list[tuple[str, ...]] = [("BREAK", "answer")]
         content = stops
-        if self.reasoning is not None:
+        if self.reasoning is not None and (policy.reasoning or in_reasoning):
             opener, closer = (self.marker(text, vocabulary) for text in self.reasoning)
             terminals["THINK_OPEN"] = Terminal("THINK_OPEN", opener)
             terminals["THINK_LEAD"] = Terminal("THINK_LEAD", self.reasoning_lead)

@@ -147,7 +147,8 @@ async def test_what_is_forced_at_the_beginning_comes_before_the_first_pass(
 ) -> None:
     passes = Passes(tiny_backend, monkeypatch)
     only = [replace(TOOLS[1], parameters={"type": "object", "properties": {}})]
-    grammar = wire_format("qwen3_coder").grammar(only, ONE_CALL, engine.vocabulary)
+    # A second call may follow, so the end is not forced.
+    grammar = wire_format("qwen3_coder").grammar(only, replace(ONE_CALL, max_calls=2), engine.vocabulary)
     start = engine.matcher(grammar)
     forced = start.forced()
     assert forced
