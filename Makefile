@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget test-masks bench bench-formats bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks bench bench-formats bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -30,6 +30,9 @@ test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 
 test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end parse on 50,000 texts a format
 	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
+
+test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, compared with jsonschema
+	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py -k random_schemas --timeout 36000 $(ARGS)
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)

@@ -45,13 +45,6 @@ def turn_request(
     tools = [tool(spec, schemas) for spec in request.tools or ()]
     calls = call_policy(request)
     answer = answer_schema(request, schemas)
-    if calls is not None and answer is not None:
-        raise ApiError(
-            "'response_format' cannot be combined with calls yet: leave out 'tools', or set 'tool_choice' to "
-            "'none'.",
-            param="response_format",
-            code="unsupported_parameter",
-        )
     wire = default if request.tool_format is None else wire_format(request.tool_format)
     return TurnRequest(
         messages=[_template_message(message) for message in request.messages],

@@ -22,7 +22,7 @@ from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.grammar import Grammar
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
-from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.warm_up import warm_up
 
 
@@ -38,7 +38,7 @@ class AnswerSchema:
 class TurnRequest:
     """What is asked of one turn. `calls` is None where the answer has none.
 
-    `answer`: the schema of an answer without calls; None where that is free text.
+    `answer`: the schema of an answer that is no call; None where that is free text.
     """
 
     messages: Sequence[ChatMessage]
@@ -161,6 +161,8 @@ class Model:
             wire = request.wire_format
             in_reasoning = wire.ends_in_reasoning(text)
             grammar = wire.grammar(tools, request.calls, self.backend.vocabulary, in_reasoning=in_reasoning)
+            if request.answer:
+                grammar = calls_or_answer(grammar, request.answer.schema, request.answer.options)
         elif request.answer:
             answer = request.answer
             grammar = response_grammar(answer.schema, self.backend.vocabulary, answer.options)
@@ -200,9 +202,9 @@ def _widened(request: TurnRequest) -> list[WidenedSchema]:
             for tool in request.tools
             if request.calls.only in (None, tool.name)
         ]
-    elif request.answer:
+    if request.answer:
         schema, options = request.answer.schema, request.answer.options
-        schemas = [WidenedSchema(None, schema, response_widened(schema, options), options.formats)]
+        schemas.append(WidenedSchema(None, schema, response_widened(schema, options), options.formats))
     return [schema for schema in schemas if schema.widened]
 
 

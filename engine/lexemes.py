@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from larksong.engine.lexeme import Lexeme, Meter
-from larksong.engine.terminals import JsonKey, JsonString, Readable, TextUntil
+from larksong.engine.terminals import JsonKey, JsonString, JsonText, Readable, TextUntil
 from larksong.engine.trie import Trie
 
 
@@ -28,7 +28,11 @@ class Lexemes:
         """The lexeme of a definition."""
         lexeme = self._known.get(definition)
         if lexeme is None:
-            basis = definition.basis() if isinstance(definition, JsonString | JsonKey | TextUntil) else None
+            basis = (
+                definition.basis()
+                if isinstance(definition, JsonString | JsonKey | JsonText | TextUntil)
+                else None
+            )
             made = Lexeme(definition, self.trie, self.meter, self.get(basis) if basis is not None else None)
             lexeme = self._known.setdefault(definition, made)
         return lexeme

@@ -180,6 +180,11 @@ class JsonText:
     def dfa(self) -> DFA:
         return Quoted(self.language.json_dfa())
 
+    def basis(self) -> JsonText | None:
+        """The terminal without bounds on the length, from whose walks this one's are made far from them."""
+        plain = self.language.unbounded
+        return None if plain in (self.language, Language()) else JsonText(plain)
+
     def lark(self) -> str:
         # Lark's own lexers get the length and the excluded texts; patterns are for the engine alone.
         words = [re.escape(json.dumps(text, ensure_ascii=False)[1:-1]) for text in self.language.excluded]

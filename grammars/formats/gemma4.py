@@ -182,6 +182,11 @@ class _Rules(RuleBuilder):
             self.terminal(Terminal(name, quote, Role.JSON, says='"'))
         self.comma()
 
+    def grammar(self, title: str) -> Grammar:
+        used = {symbol for rule in self.rules for symbol in rule.expansion}
+        kept = {name: terminal for name, terminal in self.terminals.items() if name in used}
+        return replace(super().grammar(title), terminals=kept)
+
     def whole(self, name: str) -> Grammar:
         """The grammar of a tool's arguments."""
         start = self.names.rule("start")
