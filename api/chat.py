@@ -33,7 +33,7 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
     async def prepare() -> list[Turn]:
         try:
             check_limits(body, served.settings)
-            asked = turn_request(body, model.wire_format, model.schemas)
+            asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
             asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
             served.log_prompt(asked.messages)
             return [await model.prepare(each) for each in with_seeds(asked, body.n or 1)]
