@@ -11,8 +11,8 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget test-clients test-api bench bench-server
-.PHONY: bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
+.PHONY: bench bench-formats bench-server bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -32,8 +32,14 @@ test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end parse on 50,000 texts a format
 	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
 
+test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, compared with jsonschema
+	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py -k random_schemas --timeout 36000 $(ARGS)
+
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
-	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+
+test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
+	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
 
 test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
 	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
@@ -46,6 +52,10 @@ bench-server: $(VENV)/stamp-dev  ## measure the server beside a bare sse-starlet
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
+
+bench-formats: $(VENV)/stamp-dev  ## the engine's figures and the cost of reading, for every wire format
+	$(BIN)/python -m benchmarks.formats $(ARGS)
+	$(BIN)/python -m benchmarks.reading
 
 bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from larksong.api.answer_fields import JsonObjectFormat, JsonSchemaFormat
+from larksong.api.compat import compat_formats
 from larksong.api.errors import ApiError
 from larksong.api.generation import AnswerSchema, AnswerText, TurnRequest
 from larksong.api.history import template_messages
@@ -32,17 +33,24 @@ _TEMPLATE_NAMES = {"messages", "tools", "add_generation_prompt", "bos_token", "e
 
 
 def turn_request(
-    request: ChatRequest, default: WireFormat, schemas: SchemaPolicy = DEFAULT_POLICY
+    request: ChatRequest,
+    default: WireFormat,
+    schemas: SchemaPolicy = DEFAULT_POLICY,
+    *,
+    compat: bool = False,
 ) -> TurnRequest:
-    """The inner request. Raises ApiError where fields contradict each other, UnknownFormat."""
+    """The inner request; `compat` holds where it does not say.
+
+    Raises ApiError where fields contradict each other, UnknownFormat.
+    """
+    wire = default if request.tool_format is None else wire_format(request.tool_format)
     specs = tool_specs(request)
     calls = call_policy(request)
     answer = answer_form(request, schemas)
-    if calls is not None and answer is not None:
+    if calls is not None and isinstance(answer, AnswerText):
         raise ApiError(
-            "'response_format' cannot be combined with calls yet: leave out 'tools', or set 'tool_choice' to "
-            "'none'.",
-            param="response_format",
+            f"'{answer.field}' cannot be combined with calls: leave out 'tools' or set tool_choice 'none'.",
+            param=answer.field,
             code="unsupported_parameter",
         )
     choice = request.tool_choice
@@ -57,7 +65,8 @@ def turn_request(
         calls=calls,
         answer=answer,
         allowed=allowed,
-        wire_format=default if request.tool_format is None else wire_format(request.tool_format),
+        wire_format=wire,
+        compat=compat_mode(request, wire, default=compat),
         sampling=sampling(request, (request.top_logprobs or 0) if request.logprobs else None),
         max_tokens=request.max_completion_tokens or request.max_tokens,
         finish_within_budget=request.finish_within_budget,
@@ -142,6 +151,19 @@ def call_policy(request: ChatRequest) -> CallPolicy | None:
     return CallPolicy(
         required=must_call, min_calls=max(minimum, int(must_call)), max_calls=maximum, only=named
     )
+
+
+def compat_mode(request: ChatRequest, wire: WireFormat, *, default: bool) -> bool:
+    """Whether the answer has the bytes of tabbyAPI. Raises ApiError for a format that it does not know."""
+    wanted = default if request.compat is None else request.compat == "tabbyapi"
+    if wanted and wire.name not in compat_formats():
+        raise ApiError(
+            f"compat mode knows the formats {', '.join(compat_formats())}, not '{wire.name}': "
+            "choose one of them with 'tool_format', or set 'compat' to 'none'.",
+            param="compat",
+            code="unsupported_parameter",
+        )
+    return wanted
 
 
 def answer_form(request: ChatRequest, schemas: SchemaPolicy) -> AnswerSchema | AnswerText | None:

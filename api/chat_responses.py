@@ -284,6 +284,8 @@ def choice_info(end: TurnEnd) -> ChoiceInfo:
             {"tool": each.tool, "pointer": each.pointer, "keyword": each.keyword, "valid": each.valid}
             for each in end.widened
         ]
+    if end.compat:
+        info["compat"] = list(end.compat)
     return info
 
 

@@ -21,7 +21,7 @@ async def prepared(body: ChatRequest, served: Served, model: Model) -> list[Turn
     """The turns, one a choice. Raises ApiError."""
     try:
         check_limits(body, served.settings)
-        asked = turn_request(body, model.wire_format, model.schemas)
+        asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
         asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
         served.log_prompt(asked.messages)
         return [await model.prepare(each) for each in with_seeds(asked, body.n or 1)]
@@ -33,7 +33,7 @@ async def prompt_tokens(body: ChatRequest, served: Served, model: Model) -> tupl
     """The tokens of the prompt that the model would read. Raises ApiError."""
     try:
         check_limits(body, served.settings)
-        asked = turn_request(body, model.wire_format, model.schemas)
+        asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
         tools = asked.tools if asked.calls else ()
         written = await asyncio.to_thread(
             model.prompts.write, asked.messages, tools, asked.wire_format, asked.variables

@@ -18,6 +18,7 @@ from larksong.api import logs
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
+from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
 from larksong.api.generation import Model
 from larksong.api.models import load_model
@@ -30,6 +31,7 @@ from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
+from larksong.grammars.response_format import response_grammar
 
 app = typer.Typer(
     help="Tool calls that are valid by construction, streamed while the model writes them.",
@@ -106,19 +108,31 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
 @app.command()
 def grammar(
     tools: Annotated[
-        typer.FileText, typer.Argument(help="JSON file with the tools of a request; - for stdin")
-    ],
+        typer.FileText | None, typer.Argument(help="JSON file with the tools of a request; - for stdin")
+    ] = None,
+    schema: Annotated[
+        typer.FileText | None,
+        typer.Option(
+            help="Instead of tools: JSON file with a JSON Schema, as of response_format; - for stdin"
+        ),
+    ] = None,
     format: _FormatOption = None,
     required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
 ) -> None:
-    """Print the grammar of a request's tools as Lark text."""
+    """Print the grammar of a request's tools, or of a JSON Schema, as Lark text."""
+    if (tools is None) == (schema is None):
+        _fail("give either a file with tools, or --schema")
     try:
+        if schema is not None:
+            typer.echo(response_grammar(json.load(schema), _BYTES).lark(), nl=False)
+            return
+        assert tools is not None
         specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
         chosen = wire_format(_settings(format=format).format)
         made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
     except ValidationError as error:
         _fail_validation(error)
-    except GrammarsError as error:
+    except (GrammarsError, json.JSONDecodeError) as error:
         _fail(str(error))
     typer.echo(made.lark(), nl=False)
 
@@ -178,7 +192,7 @@ def _settings(**flags: Any) -> Settings:
 def _load(settings: Settings) -> Model:
     try:
         return load_model(settings)
-    except (ModelError, UnknownFormat) as error:
+    except (ModelError, UnknownFormat, NoCompat) as error:
         _fail(str(error))
 
 

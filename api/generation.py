@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from larksong.api.call_memory import CallMemory
+from larksong.api.compat_turn import CompatTurn
 from larksong.api.deltas import CallDelta, Delta
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.errors import ServerFault
@@ -36,7 +37,7 @@ from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
 from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
 from larksong.grammars.envelope import text_grammar
-from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.warm_up import warm_up
 
 
@@ -74,7 +75,7 @@ class AnswerText:
 class TurnRequest:
     """What is asked of one turn. `calls` is None where the answer has none.
 
-    `answer`: the schema of an answer without calls; None where that is free text.
+    `answer`: the schema of an answer that is no call; None where that is free text.
     """
 
     messages: Sequence[ChatMessage]
@@ -94,6 +95,8 @@ class TurnRequest:
     """What the chat template gets beside messages and tools."""
     reasoning_budget: int | None = None
     """Most tokens of reasoning."""
+    compat: bool = False
+    """Whether the answer's bytes are those of tabbyAPI's end parse (see `larksong.api.compat`)."""
 
 
 def with_seeds(request: TurnRequest, choices: int) -> list[TurnRequest]:
@@ -121,7 +124,8 @@ class TurnEnd:
 
     `length` wins over `tool_calls`: the last call may be incomplete. `finished_calls`: the calls that were
     led to their end instead; None where that was not asked for or not needed. `widened`: the keywords that
-    the grammar did not enforce, of schemas that the answer has a complete value of.
+    the grammar did not enforce, of schemas that the answer has a complete value of. `compat`: what compat
+    mode has to say.
     """
 
     deltas: Sequence[Delta]
@@ -133,6 +137,7 @@ class TurnEnd:
     reasoning_tokens: int = 0
     events: Sequence[ParseEvent] = ()
     """what the end of the text revealed"""
+    compat: Sequence[str] = ()
     stop: str | None = None
     """which of the request's stop texts ended the answer"""
 
@@ -140,8 +145,8 @@ class TurnEnd:
 class Model:
     """A backend under the name that requests use, with its engine, chat template and wire format.
 
-    `finish_within_budget`: what holds for requests that do not say it. `schemas`: what happens to keywords
-    that nothing can enforce.
+    `finish_within_budget` and `compat`: what holds for requests that do not say it. `forced_tokens`: see
+    Generation. `schemas`: what happens to keywords that nothing can enforce.
     """
 
     def __init__(
@@ -151,13 +156,17 @@ class Model:
         *,
         name: str | None = None,
         finish_within_budget: bool = False,
+        forced_tokens: bool = True,
         schemas: SchemaPolicy = DEFAULT_POLICY,
+        compat: bool = False,
     ) -> None:
         self.name = name or backend.name
         self.backend = backend
         self.wire_format = wire_format
         self.schemas = schemas
+        self.compat = compat
         self._finish_within_budget = finish_within_budget
+        self._forced_tokens = forced_tokens
         encode = partial(text_ids, backend.tokenizer, backend.vocabulary)
         self._engine = Engine(backend.vocabulary, encode=encode)
         template = ChatTemplate(
@@ -195,6 +204,7 @@ class Model:
             ),
             self.backend.generate(generation),
             TurnRecorder(self._memory, prompt, request.wire_format, self.backend.vocabulary),
+            self._compat(request, prompt.in_reasoning),
         )
 
     async def prepare_text(self, prompt: str | Sequence[int], request: TurnRequest) -> Turn:
@@ -219,6 +229,17 @@ class Model:
         special = self._special_texts.get(token)
         return special or self.backend.vocabulary.tokens[token].decode(errors="backslashreplace")
 
+    def _compat(self, request: TurnRequest, in_reasoning: bool) -> CompatTurn | None:
+        if not request.compat or request.answer is not None:
+            return None
+        return CompatTurn(
+            request.wire_format.name,
+            self.backend.vocabulary,
+            in_reasoning=in_reasoning,
+            calls=request.calls is not None or not request.tools,
+            masked=request.calls is not None,
+        )
+
     def _generation(self, request: TurnRequest) -> tuple[Generation, Prompt]:
         tools = request.tools if request.calls else ()
         wire, vocabulary = request.wire_format, self.backend.vocabulary
@@ -231,6 +252,8 @@ class Model:
             grammar = wire.grammar(
                 callable_tools, request.calls, vocabulary, in_reasoning=prompt.in_reasoning
             )
+            if isinstance(request.answer, AnswerSchema):
+                grammar = calls_or_answer(grammar, request.answer.schema, request.answer.options)
         else:
             grammar = _text_grammar(request, vocabulary, prompt.in_reasoning)
         matcher = self._engine.matcher(grammar) if grammar is not None else None
@@ -250,7 +273,7 @@ class Model:
             request.sampling,
             limit,
             # Forced tokens are not asked for, so nobody knows their probabilities.
-            forced_tokens=request.sampling.logprobs is None,
+            forced_tokens=self._forced_tokens and request.sampling.logprobs is None,
             finish_within_budget=finish,
             reasoning_budget=self._reasoning_budget(request, prompt),
         )
@@ -283,9 +306,9 @@ def _widened(request: TurnRequest) -> list[WidenedSchema]:
             for tool in request.tools
             if request.calls.only in (None, tool.name)
         ]
-    elif isinstance(request.answer, AnswerSchema):
+    if isinstance(request.answer, AnswerSchema):
         schema, options = request.answer.schema, request.answer.options
-        schemas = [WidenedSchema(None, schema, response_widened(schema, options), options.formats)]
+        schemas.append(WidenedSchema(None, schema, response_widened(schema, options), options.formats))
     return [schema for schema in schemas if schema.widened]
 
 
@@ -313,10 +336,12 @@ class Turn:
         plan: TurnPlan,
         items: AsyncGenerator[Step | Finish, None],
         recorder: TurnRecorder | None = None,
+        compat: CompatTurn | None = None,
     ) -> None:
         self.plan = plan
         self._items = items
         self._recorder = recorder
+        self._compat = compat
         self._values = WidenedValues(plan.widened)
         self.watch: Callable[[Step | Finish], None] | None = None
         """called with everything that the backend gives, for metrics"""
@@ -330,7 +355,7 @@ class Turn:
             async for item in items:
                 if self.watch is not None:
                     self.watch(item)
-                made = emitter.feed(item.events)
+                made = emitter.feed(item.events) if self._compat is None else self._read(item)
                 deltas: Sequence[Delta] = made if stop is None else stop.feed(made)
                 self._values.add(deltas)
                 before = calls
@@ -364,5 +389,10 @@ class Turn:
                     item.cached_tokens,
                     thought,
                     item.events,
+                    self._compat.warnings if self._compat is not None else (),
                     stop.found if stop is not None else None,
                 )
+
+    def _read(self, item: Step | Finish) -> list[Delta]:
+        assert self._compat is not None
+        return self._compat.step(item) if isinstance(item, Step) else self._compat.finish()

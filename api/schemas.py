@@ -72,8 +72,8 @@ class StreamOptions(RequestPart):
 class ChatRequest(SamplerFields):
     """The body of a chat completion.
 
-    Own additions: min_tool_calls, max_tool_calls, tool_format, finish_within_budget. What is declared as
-    `unless(…)` is refused with any other value; what is not declared has no effect (docs/api.md lists it).
+    Own additions: min_tool_calls, max_tool_calls, tool_format, compat, finish_within_budget. What is declared
+    as `unless(…)` is refused with any other value; what is not declared has no effect (docs/api.md lists it).
     """
 
     model: str
@@ -92,6 +92,7 @@ class ChatRequest(SamplerFields):
     min_tool_calls: Annotated[int, Field(ge=0)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     tool_format: str | None = None
+    compat: Literal["tabbyapi", "none"] | None = None
 
     max_tokens: Annotated[int, Field(ge=1)] | None = Field(
         None, validation_alias=AliasChoices("max_tokens", "max_length")
@@ -173,11 +174,12 @@ class ChoiceInfo(TypedDict, total=False):
     """Larksong's own words on a choice; keys that do not apply are left out.
 
     `finished_within_budget`: where the limit had a part in the end, the calls that were cut to a valid end,
-    by index; all calls of the answer are complete then.
+    by index; all calls of the answer are complete then. `compat`: what compat mode has to say.
     """
 
     finished_within_budget: list[int]
     warnings: list[WideningWarning]
+    compat: list[str]
 
 
 class TopLogprob(TypedDict):

@@ -47,6 +47,9 @@ class Settings(BaseSettings):
         False,
         description="Lead calls to a valid end before max_tokens, where a request does not say whether to.",
     )
+    forced_tokens: bool = Field(
+        True, description="Take text that must come without asking the model for it, token by token."
+    )
     unenforceable: OnUnenforceable | None = Field(
         None,
         description="refuse or widen: what happens to keywords of a schema that nothing can enforce. "
@@ -80,6 +83,9 @@ class Settings(BaseSettings):
     )
     low_mass: float = Field(
         0.01, ge=0, le=1, description="A mask that leaves less of the probability is counted as low mass."
+    )
+    compat: Literal["tabbyapi"] | None = Field(
+        None, description="tabbyapi: the bytes of tabbyAPI's end parse; compat in a request overrides it."
     )
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."

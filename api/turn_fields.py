@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import AliasChoices, Field
 
@@ -13,6 +13,7 @@ class TurnFields(SamplerFields):
     """What every API takes and hands on to chat completions unchanged."""
 
     tool_format: str | None = None
+    compat: Literal["tabbyapi", "none"] | None = None
     finish_within_budget: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = Field(
         None, validation_alias=AliasChoices("chat_template_kwargs", "template_vars")

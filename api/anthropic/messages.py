@@ -60,6 +60,7 @@ class MessageInfo(TypedDict, total=False):
     left_out_tools: list[str]
     finished_within_budget: list[int]
     warnings: list[WideningWarning]
+    compat: list[str]
 
 
 class AnthropicMessage(TypedDict):

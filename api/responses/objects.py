@@ -92,6 +92,7 @@ class ResponseInfo(TypedDict, total=False):
     left_out_tools: list[str]
     finished_within_budget: list[int]
     warnings: list[WideningWarning]
+    compat: list[str]
 
 
 class ResponseFault(TypedDict):

@@ -76,12 +76,16 @@ def _arguments(chunks: Sequence[ChatCompletionChunk], index: int) -> str:
     return "".join(delta.function.arguments or "" for delta in deltas if delta.function)
 
 
-def _step_that_decides_the_name(tokens: Sequence[str], format: str, names: Sequence[str]) -> int:
-    """The first step after which the text holds the call's opening marker and fits one name alone."""
+def _step_that_decides_the_name(tokens: Sequence[str], format: str, names: Sequence[str], by_id: bool) -> int:
+    """The first step after which the text holds the call's opening marker and fits one name alone.
+
+    In letters the marker alone may be words of a text: what follows it belongs to it.
+    """
     before, after = OPENINGS[format]
+    opening = "<tool_call>" if by_id else before
     for step in range(len(tokens)):
         written = "".join(tokens[: step + 1])
-        if not written.startswith("<tool_call>"):
+        if not written.startswith(opening):
             continue
         texts = {name: before + name + after for name in names}
         possible = [
@@ -115,7 +119,7 @@ def test_the_name_leaves_in_the_step_after_which_no_other_is_possible(
     step, first = _call_deltas(chunks)[0]
     assert first.function is not None
     assert first.function.name == called
-    assert step == _step_that_decides_the_name(tokens, format, names)
+    assert step == _step_that_decides_the_name(tokens, format, names, bool(markers))
 
 
 @pytest.mark.parametrize("format", FORMATS)

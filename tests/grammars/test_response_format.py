@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import pytest
 from tokenizers import Tokenizer
 
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars.response_format import calls_or_answer, response_grammar
+from tests.support.vocabularies import vocabulary
 
 SCHEMA = {
     "type": "object",
@@ -43,3 +46,36 @@ def test_the_turn_cannot_end_before_the_text_does(
 
 def test_one_schema_gives_one_grammar(byte_vocabulary: Vocabulary) -> None:
     assert response_grammar(SCHEMA, byte_vocabulary) is response_grammar(dict(SCHEMA), byte_vocabulary)
+
+
+@pytest.mark.parametrize("format", format_names())
+def test_a_turn_with_tools_is_calls_or_an_answer_by_the_schema(format: str) -> None:
+    of = vocabulary()
+    engine = Engine(of)
+    wire = wire_format(format)
+    tools = [Tool("look_up", parameters={"type": "object", "properties": {"days": {"type": "integer"}}})]
+    call = wire.render_call("look_up", {"days": 3})
+    lead = "<|channel|>final<|message|>" if format == "harmony" else ""
+
+    def accepted(policy: CallPolicy, text: str) -> bool:
+        grammar = calls_or_answer(wire.grammar(tools, policy, of), SCHEMA)
+        assert grammar is calls_or_answer(wire.grammar(tools, policy, of), dict(SCHEMA))
+        matcher = engine.matcher(grammar)
+        for token in [*text.encode(), *of.eos_ids]:
+            matcher.advance(token)
+        return matcher.finished
+
+    answer = lead + '{"level": "high", "title": "x"}'
+    assert accepted(CallPolicy(), answer)
+    assert accepted(CallPolicy(), call)
+    for wrong in (
+        "",
+        lead,
+        lead + "Hello.",
+        lead + '{"level": "high"}',
+        lead + "x" + call,
+        answer + "\nHello.",
+    ):
+        assert not accepted(CallPolicy(), wrong), wrong
+    assert accepted(CallPolicy(required=True), call)
+    assert not accepted(CallPolicy(required=True), answer)
