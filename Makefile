@@ -9,6 +9,8 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 
 ARGS ?=
+# Processes that run tests side by side; 0 runs them in one, for a debugger.
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks bench bench-formats bench-maskbench lint types pictures figures clean
@@ -22,8 +24,8 @@ demo: $(VENV)/stamp-demo  ## watch a small real model write tool calls (ARGS="--
 serve: $(VENV)/stamp-demo  ## start the server with the small model (ARGS="--port 8000")
 	$(BIN)/larksong serve $(ARGS)
 
-test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name" JOBS=0)
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
