@@ -52,3 +52,18 @@ class PromptTooLong(PromptError):
         super().__init__(
             f"the prompt has {tokens} tokens; the context of {context_length} leaves no room to answer"
         )
+
+
+class EmptyMask(EngineError):
+    """No token may come, though the turn is not over; the message says why."""
+
+
+class Refused(EngineError):
+    """A token came that its mask had not allowed."""
+
+
+class BackendFailed(EngineError):
+    """The model itself failed, and with it everything that ran."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"the model failed: {type(error).__name__}: {error}")
