@@ -81,6 +81,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._allowed = 0
         self._forced = range(0)
         self._fault: str | None = None
+        self._over = False
         self.drafts = True
         """Whether `forced` offers anything."""
         self.accepted: list[Accepted] = []
@@ -93,7 +94,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
     @property
     def finished(self) -> bool:
         """Whether an end-of-sequence token was accepted."""
-        return self._fault is None and self._matcher.finished
+        return self._fault is None and self._over
 
     @property
     def cursor(self) -> Cursor:
@@ -136,6 +137,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
     def reset(self) -> None:
         """The grammar begins: with the job, and at each trigger."""
         try:
+            self._over = False
             self._matcher = self._start.fork()
             self._others.reset()
         except Exception as error:
@@ -180,7 +182,8 @@ class MatcherFilter(Filter):  # type: ignore[misc]
             events = self._matcher.advance(token)
             if self._matcher.fault is not None:
                 raise Refused(self._matcher.fault)
-            if self._others and not self._matcher.finished:
+            self._over = self._matcher.finished
+            if self._others and not self._over:
                 self._others.accept(token)
         except Exception as error:
             self._fail(error)
@@ -190,6 +193,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
     def rollback_tokens(self, num_tokens: int) -> bool:
         """exllamav3 takes the last tokens back (banned strings)."""
         try:
+            self._over = False
             self._matcher.rollback(num_tokens)
             self._others.rollback(num_tokens)
         except Exception as error:
@@ -200,7 +204,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
 
     def is_completed(self) -> bool:
         """Whether the turn is over, or has failed. The job ends with it."""
-        return self._fault is not None or self._matcher.finished
+        return self._fault is not None or self._over
 
     def use_background_worker(self) -> bool:
         """Masks are made while the GPU works."""

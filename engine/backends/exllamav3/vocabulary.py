@@ -29,10 +29,11 @@ def vocabulary_of(tokenizer: Any) -> Vocabulary:
     config = tokenizer.config
     ends = {*_ids(config.eos_token_id_list), *_ids(tokenizer.eos_token_id)}
     found = Vocabulary.from_tokenizer(tokenizer.tokenizer, eos=ends, width=config.vocab_size)
-    # tokenizer_config.json may name markers that tokenizer.json lacks.
+    # tokenizer_config.json may name markers that tokenizer.json lacks. exllamav3's list of all markers
+    # (`extended_piece_to_id`) also has ordinary tokens: where a model has no token that begins a text, id 1.
     extra = {
         piece: token
-        for piece, token in tokenizer.extended_piece_to_id.items()
+        for piece, token in tokenizer.missing_special_piece_to_id.items()
         if token < found.width and token not in found.special.values()
     }
     if not extra:
