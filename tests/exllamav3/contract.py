@@ -175,7 +175,9 @@ class Only(Filter):  # type: ignore[misc]
 def an_empty_intersection_ends_one_job_with_a_clear_error(rig: Rig, kind: Class) -> None:
     everything = set(range(rig.tokenizer.actual_vocab_size))
     for form in ("packed", "dense", "wide"):
-        narrowed = made(rig, kind, rig.json_matcher({"enum": ["left", "right"]}), also=[Only(rig, everything, form)])
+        narrowed = made(
+            rig, kind, rig.json_matcher({"enum": ["left", "right"]}), also=[Only(rig, everything, form)]
+        )
         (ran,) = rig.run(rig.generator(), rig.job("hello", narrowed))
         assert ran.text in ('"left"', '"right"')
         lone = made(rig, kind, also=[Only(rig, {rig.ids("no")[0]}, form)])

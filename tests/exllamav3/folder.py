@@ -47,7 +47,11 @@ def write_folder(folder: Path, *, markers: tuple[str, ...] = MARKERS) -> Path:
         "eos_token_id": ends,
         "bos_token_id": None,
     }
-    settings = {"eos_token": EOS, "chat_template": CHAT_TEMPLATE, "tokenizer_class": "PreTrainedTokenizerFast"}
+    settings = {
+        "eos_token": EOS,
+        "chat_template": CHAT_TEMPLATE,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    }
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     return folder

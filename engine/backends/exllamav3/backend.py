@@ -161,7 +161,9 @@ class ExllamaV3Backend:
             )
             return False
         if wanted and self._model.caps.get("recurrent_states") and self._cache.max_history < wanted:
-            _log.warning("forced tokens are off: this model's recurrent state cannot go back %d tokens", wanted)
+            _log.warning(
+                "forced tokens are off: this model's recurrent state cannot go back %d tokens", wanted
+            )
             return False
         return bool(wanted)
 

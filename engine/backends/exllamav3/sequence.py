@@ -120,10 +120,9 @@ class Sequence:
 
     def _read(self, filter: MatcherFilter, result: dict[str, Any]) -> Iterator[Step]:
         """The tokens that the filter has accepted and exllamav3 will not take back, but the last one's end."""
-        until = len(filter.accepted)
-        if result["eos"]:
-            until -= filter.finished or filter.fault is not None
-        elif self._waits:
+        # One step can give several results; what the filter knows is already at the last of them.
+        until = len(filter.accepted) - (filter.finished or filter.fault is not None)
+        if self._waits and not result["eos"]:
             until = min(until, self._given + _count(result))
         known = list(_logprobs(result))
         for number, token in enumerate(filter.accepted[self._given : until]):
@@ -163,7 +162,9 @@ def _parts(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _tokens(result: dict[str, Any]) -> list[int]:
-    return [token for part in _parts(result) if "token_ids" in part for token in part["token_ids"][0].tolist()]
+    return [
+        token for part in _parts(result) if "token_ids" in part for token in part["token_ids"][0].tolist()
+    ]
 
 
 def _count(result: dict[str, Any]) -> int:

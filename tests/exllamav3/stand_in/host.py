@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ def partial_strings_match(held: Any, offsets: Any, strings: Any) -> int:
     packed = bytes(strings)
     places = np.frombuffer(bytes(offsets), dtype=np.int32)
     whole, part = len(text) + 1, len(text) + 1
-    for begin, end in zip(places[:-1], places[1:], strict=True):
+    for begin, end in pairwise(places):
         wanted = packed[begin:end].decode("utf-32-le", "surrogatepass")
         if not wanted:
             continue

@@ -26,7 +26,9 @@ Policy = Callable[[np.ndarray], np.ndarray]
 class TokenLayer(CacheLayer):  # type: ignore[misc]
     """A cache layer that keeps a token's id where others keep its keys and values."""
 
-    def __init__(self, config: Any, attention: Any, cache_id: int, max_num_tokens: int, **kwargs: Any) -> None:
+    def __init__(
+        self, config: Any, attention: Any, cache_id: int, max_num_tokens: int, **kwargs: Any
+    ) -> None:
         super().__init__(config, attention, cache_id, max_num_tokens)
         self.ids: torch.Tensor | None = None
 
