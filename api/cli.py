@@ -15,6 +15,7 @@ from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
 from larksong.api.errors import field_path
+from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.generation import Model
 from larksong.api.models import load_model
 from larksong.api.parse import parse_record
@@ -49,7 +50,13 @@ def _option(field: str) -> Any:
     """The flag of a setting; what its help says comes from the setting."""
     info = Settings.model_fields[field]
     default = False if info.default is None else str(info.default)
-    return typer.Option(help=info.description, envvar=f"LARKSONG_{field.upper()}", show_default=default)
+    panel = "With --backend exllamav3" if field in ExllamaV3Fields.model_fields else None
+    return typer.Option(
+        help=info.description,
+        envvar=f"LARKSONG_{field.upper()}",
+        show_default=default,
+        rich_help_panel=panel,
+    )
 
 
 _ModelOption = Annotated[str | None, _option("model")]
@@ -60,6 +67,7 @@ _FormatOption = Annotated[str | None, _option("format")]
 def serve(
     host: Annotated[str | None, _option("host")] = None,
     port: Annotated[int | None, _option("port")] = None,
+    backend: Annotated[str | None, _option("backend")] = None,
     model: _ModelOption = None,
     served_name: Annotated[str | None, _option("served_name")] = None,
     format: _FormatOption = None,
@@ -67,11 +75,25 @@ def serve(
     unenforceable: Annotated[str | None, _option("unenforceable")] = None,
     schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
     log_level: Annotated[str | None, _option("log_level")] = None,
+    cache_tokens: Annotated[int | None, _option("cache_tokens")] = None,
+    cache_bits: Annotated[str | None, _option("cache_bits")] = None,
+    max_sequence: Annotated[int | None, _option("max_sequence")] = None,
+    max_batch: Annotated[int | None, _option("max_batch")] = None,
+    chunk: Annotated[int | None, _option("chunk")] = None,
+    requeue_tokens: Annotated[int | None, _option("requeue_tokens")] = None,
+    device: Annotated[str | None, _option("device")] = None,
+    gpu_split: Annotated[str | None, _option("gpu_split")] = None,
+    tensor_parallel: Annotated[bool | None, _option("tensor_parallel")] = None,
+    draft_model: Annotated[str | None, _option("draft_model")] = None,
+    draft_tokens: Annotated[int | None, _option("draft_tokens")] = None,
+    ngram_draft: Annotated[int | None, _option("ngram_draft")] = None,
+    forced_draft: Annotated[int | None, _option("forced_draft")] = None,
 ) -> None:
     """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
     settings = _settings(
         host=host,
         port=port,
+        backend=backend,
         model=model,
         served_name=served_name,
         format=format,
@@ -79,6 +101,19 @@ def serve(
         unenforceable=unenforceable,
         schema_formats=schema_formats,
         log_level=log_level,
+        cache_tokens=cache_tokens,
+        cache_bits=cache_bits,
+        max_sequence=max_sequence,
+        max_batch=max_batch,
+        chunk=chunk,
+        requeue_tokens=requeue_tokens,
+        device=device,
+        gpu_split=gpu_split,
+        tensor_parallel=tensor_parallel,
+        draft_model=draft_model,
+        draft_tokens=draft_tokens,
+        ngram_draft=ngram_draft,
+        forced_draft=forced_draft,
     )
     served = _load(settings)
     uvicorn.run(create_app([served]), host=settings.host, port=settings.port, log_level=settings.log_level)

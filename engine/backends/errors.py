@@ -23,6 +23,13 @@ class NotAModel(ModelError):
         super().__init__(f"{path} is not a model: {reason}")
 
 
+class BackendUnavailable(ModelError):
+    """A backend that cannot run here."""
+
+    def __init__(self, backend: str, reason: str) -> None:
+        super().__init__(f"the {backend} backend cannot be used here: {reason}")
+
+
 class PromptError(EngineError, ValueError):
     """A prompt that the model cannot take."""
 

@@ -1,8 +1,8 @@
 """The filter: a matcher as exllamav3 asks for it.
 
-exllamav3 dies of a filter that raises, with every request that runs, and takes token 0 from a mask that allows
-nothing. So this filter never does either: whatever fails inside of it, or inside of other filters that it
-holds, is kept in `fault`; from then on the mask allows the end alone, and only this request fails.
+exllamav3 dies of a filter that raises, with every request that runs, and takes token 0 from a mask that
+allows nothing. So this filter never does either: whatever fails inside of it, or inside of other filters that
+it holds, is kept in `fault`; from then on the mask allows the end alone, and only this request fails.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
                     mask = self._others.narrow(mask)
                 if not mask.any():
                     raise EmptyMask("the filters of this request have no token in common that may come next")
-                # exllamav3 takes these out of the mask that it gets, and would sample token 0 of what is left.
+                # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
                 explored = self._explored()
                 if explored and not (mask & ~packed(explored, len(mask))).any():
                     raise EmptyMask("banned strings leave no token that the grammar allows")

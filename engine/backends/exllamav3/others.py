@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 class Others:
-    """Filters that exllamav3 does not know of. Whatever they raise goes through to the caller, who catches it.
+    """Filters that exllamav3 does not know of. What they raise goes through to the caller, who catches it.
 
     A filter that is complete allows the `ends` alone where it would end the job (`eos_after_completed`), and
     everything where it would go to sleep.

@@ -119,7 +119,7 @@ class Sequence:
         return self._filter.cursor if self._filter is not None and self._budget is not None else None
 
     def _read(self, filter: MatcherFilter, result: dict[str, Any]) -> Iterator[Step]:
-        """The tokens that the filter has accepted and exllamav3 will not take back, but the last one's end."""
+        """The tokens that the filter has accepted and exllamav3 will not take back; the end is none."""
         # One step can give several results; what the filter knows is already at the last of them.
         until = len(filter.accepted) - (filter.finished or filter.fault is not None)
         if self._waits and not result["eos"]:
