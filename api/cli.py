@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -24,6 +25,8 @@ from larksong.api.server import create_app
 from larksong.api.settings import Settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
+from larksong.engine.characters import TooManyStates
+from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
 
@@ -36,6 +39,16 @@ model_app = typer.Typer(help="The small model that `serve` and `demo` use by def
 app.add_typer(model_app, name="model")
 app.command()(bench)
 app.command("check")(check)
+
+
+class Target(StrEnum):
+    """The languages that `larksong grammar` prints."""
+
+    LARK = "lark"
+    KBNF = "kbnf"
+    GBNF = "gbnf"
+    LLGUIDANCE = "llguidance"
+
 
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
@@ -145,8 +158,19 @@ def grammar(
     ],
     format: _FormatOption = None,
     required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
+    to: Annotated[
+        Target,
+        typer.Option(
+            "--to",
+            help="lark as it runs, or for another engine: kbnf (formatron), gbnf (llama.cpp), llguidance.",
+        ),
+    ] = Target.LARK,
 ) -> None:
-    """Print the grammar of a request's tools as Lark text."""
+    """Print the grammar of a request's tools.
+
+    Other engines know no members in any order: for them the order is fixed, and comments say what else is not
+    kept.
+    """
     try:
         specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
         chosen = wire_format(_settings(format=format).format)
@@ -155,7 +179,10 @@ def grammar(
         _fail_validation(error)
     except GrammarsError as error:
         _fail(str(error))
-    typer.echo(made.lark(), nl=False)
+    try:
+        typer.echo(made.lark() if to is Target.LARK else export(made, to.value), nl=False)
+    except TooManyStates as error:
+        _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 
 
 @app.command()

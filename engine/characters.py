@@ -9,7 +9,6 @@ from larksong.engine.dfa import DEAD, DFA
 Range = tuple[int, int]
 """First and last code point."""
 
-LAST = 0x10FFFF
 # Bytes that lead so many continuation bytes, and the bits that they carry.
 _LEADS = ((0xC2, 0xDF, 1, 0x1F), (0xE0, 0xEF, 2, 0x0F), (0xF0, 0xF4, 3, 0x07))
 

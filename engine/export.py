@@ -13,12 +13,13 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, count
 from typing import ClassVar
 
-from larksong.engine.characters import LAST, CharacterAutomaton, Range, TooManyStates
+from larksong.engine.characters import CharacterAutomaton, Range, TooManyStates
 from larksong.engine.dfa import DEAD, DFA, Row
 from larksong.engine.fixed_order import FixedOrder, fixed_order
 from larksong.engine.grammar import Grammar
 from larksong.engine.terminals import Choice, JsonString, Keys, Literal, Special, Sub, Terminal, TextUntil
 from larksong.engine.text import StopText
+
 
 class Writer(ABC):
     """Prints a grammar without attributes in one engine's language."""
@@ -76,7 +77,7 @@ class Gbnf(Writer):
         return _quoted(text)
 
     def characters(self, ranges: Sequence[Range]) -> str:
-        return _class(ranges, wide="\\U")
+        return _class(ranges, gbnf=True)
 
 
 class LLGuidance(Writer):
@@ -118,13 +119,15 @@ class _Export:
             self._names[name] = writer.rule_name(self._free(f"t_{name.lower()}"))
 
     def _free(self, wanted: str) -> str:
-        name = next(name for name in chain([wanted], (f"{wanted}_{n}" for n in count(2))) if name not in self._taken)
+        names = chain([wanted], (f"{wanted}_{number}" for number in count(2)))
+        name = next(name for name in names if name not in self._taken)
         self._taken.add(name)
         return name
 
     def text(self) -> str:
         bodies: dict[str, list[list[str]]] = {}
-        ends = {name for name, terminal in self._grammar.terminals.items() if name == "END" and _is_marker(terminal)}
+        end = self._grammar.terminals.get("END")
+        ends = {"END"} if end is not None and isinstance(end.definition, Special) else set()
         for rule in self._grammar.rules:
             symbols = [self._names[name] for name in rule.expansion if name not in ends]
             bodies.setdefault(rule.origin, []).append(symbols)
@@ -169,7 +172,8 @@ class _Export:
         # A state that nothing can follow needs no rule.
         needed = [state for state, edges in enumerate(automaton.edges) if edges or not state]
         names = {
-            state: self._writer.rule_name(self._free(f"t_{terminal.name.lower()}_{state}")) for state in needed
+            state: self._writer.rule_name(self._free(f"t_{terminal.name.lower()}_{state}"))
+            for state in needed
         }
         names[0] = self._names[terminal.name]
         lines = []
@@ -185,10 +189,6 @@ class _Export:
                 found.append([])
             lines.append(self._writer.rule(names[state], found))
         return lines
-
-
-def _is_marker(terminal: Terminal) -> bool:
-    return isinstance(terminal.definition, Special)
 
 
 def _one_of(writer: Writer, ranges: Sequence[Range]) -> str:
@@ -228,22 +228,20 @@ def _quoted(text: str) -> str:
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda match: f"\\x{ord(match[0]):02x}", escaped) + '"'
 
 
-def _class(ranges: Sequence[Range], *, also: str = "", wide: str = "") -> str:
-    """A class of characters. `wide`: how code points above 0xFFFF are escaped, where not in braces."""
-    if ranges == [(0, LAST)]:
-        return r"[\x00-\U0010FFFF]" if wide else r"[\x{0}-\x{10FFFF}]"
+def _class(ranges: Sequence[Range], *, also: str = "", gbnf: bool = False) -> str:
+    """A class of characters. `also`: what else must be escaped. GBNF knows few escapes, and no braces."""
 
     def one(code: int) -> str:
         character = chr(code)
         if character in "\n\r\t":
             return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[character]
-        if character in "\\]^-[&~" + also:
+        if character in "\\]^-[&~" + also and not (gbnf and character in "^-&~"):
             return "\\" + character
-        if 0x20 <= code < 0x7F:
+        if 0x20 <= code < 0x7F and not (gbnf and character in "^-"):
             return character
-        if wide:
-            return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"{wide}{code:08x}"
-        return f"\\x{{{code:x}}}"
+        if not gbnf:
+            return f"\\x{{{code:x}}}"
+        return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
     parts = [one(low) if low == high else f"{one(low)}-{one(high)}" for low, high in ranges]
     return f"[{''.join(parts)}]"

@@ -169,7 +169,7 @@ class _Rewriting:
         return _Shapes(tuple(separators), () in first, known, 0 in known)
 
     def _bit(self, expansion: Symbols, fits: object) -> int | None:
-        """Which member an alternative is: its bit, 0 for names that are not declared, None if it is left out."""
+        """Which member an alternative is: its bit, 0 for undeclared names, None if it is left out."""
         for symbol in expansion:
             terminal = self.source.terminals.get(symbol)
             if terminal is None or terminal.predicate is None:

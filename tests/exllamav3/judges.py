@@ -30,7 +30,12 @@ class Judge(Protocol):
     def allowed(self) -> set[int]:
         """The text tokens that may come."""
 
-    def may_end(self) -> bool | None: ...
+    def may_end(self) -> bool | None:
+        """Whether the text may end here; None where it does not say."""
+
+    def is_done(self) -> bool:
+        """It has ended the text, and says no more."""
+
     def advance(self, token: int) -> None: ...
 
 
@@ -47,17 +52,17 @@ class KbnfJudge:
         self._text = {token for token, data in enumerate(vocabulary.tokens) if data}
 
     def allowed(self) -> set[int]:
-        if self._engine.is_finished():
-            return set()
         self._engine.compute_allowed_token_ids()
         return set(self._engine.get_allowed_token_ids_from_last_computation()) & self._text
 
     def may_end(self) -> bool | None:
-        return None  # it says so only where nothing can follow
+        return None
+
+    def is_done(self) -> bool:
+        return bool(self._engine.is_finished())
 
     def advance(self, token: int) -> None:
-        if not self._engine.is_finished():
-            self._engine.try_accept_new_token(token)
+        self._engine.try_accept_new_token(token)
 
 
 class LLGuidanceJudge:
@@ -89,6 +94,9 @@ class LLGuidanceJudge:
 
     def may_end(self) -> bool | None:
         return bool(self._matcher.is_accepting())
+
+    def is_done(self) -> bool:
+        return bool(self._matcher.is_stopped())
 
     def advance(self, token: int) -> None:
         self._matcher.consume_token(token)
@@ -133,10 +141,11 @@ def differences(
         mask = tokens_of(matcher.mask())
         ends = bool(mask & vocabulary.eos_ids)
         ours = {token for token in mask if token < len(vocabulary.tokens) and vocabulary.tokens[token]}
-        for judge in sitting:
-            theirs = judge.allowed() if ours or judge.name != "kbnf" else set()
+        for judge in [judge for judge in sitting if not judge.is_done()]:
+            theirs = judge.allowed()
             if theirs != ours:
-                yield Difference(judge.name, written, _texts(vocabulary, ours - theirs), _texts(vocabulary, theirs - ours))
+                only = _texts(vocabulary, ours - theirs), _texts(vocabulary, theirs - ours)
+                yield Difference(judge.name, written, *only)
             may_end = judge.may_end()
             if may_end is not None and may_end != ends:
                 yield Difference(judge.name, written, (), (), f"we {'may' if ends else 'may not'} end here")
@@ -148,7 +157,8 @@ def differences(
         matcher.advance(token)
         assert matcher.fault is None
         for judge in sitting:
-            judge.advance(token)
+            if not judge.is_done():
+                judge.advance(token)
         written += vocabulary.tokens[token]
         yield step
 
