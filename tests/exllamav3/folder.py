@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tokenizers import AddedToken
+from tokenizers import AddedToken, Tokenizer
 
 from tests.support.tokenizers import EOS, byte_level_tokenizer
 
@@ -18,17 +18,22 @@ CONTEXT = 16384
 CHAT_TEMPLATE = "{% for message in messages %}{{ message.content }}\n{% endfor %}"
 
 
-def write_folder(folder: Path, *, markers: tuple[str, ...] = MARKERS) -> Path:
-    """Write `config.json` and the tokenizer's files into the new folder `folder`."""
+def write_folder(
+    folder: Path, *, markers: tuple[str, ...] = MARKERS, tokenizer: Tokenizer | None = None, end: str = EOS
+) -> Path:
+    """Write `config.json` and the tokenizer's files into the new folder `folder`.
+
+    `tokenizer`: another one than the small one with `markers`; `end` ends a turn in it.
+    """
     folder.mkdir(parents=True)
-    tokenizer = byte_level_tokenizer(
+    tokenizer = tokenizer or byte_level_tokenizer(
         added=(
             *(AddedToken(marker, special=False, normalized=False) for marker in markers),
             AddedToken(END_OF_TEXT, special=True, normalized=False),
         )
     )
     tokenizer.save(str(folder / "tokenizer.json"))
-    ends = [tokenizer.token_to_id(EOS), tokenizer.token_to_id(END_OF_TEXT)]
+    ends = [tokenizer.token_to_id(end), tokenizer.token_to_id(END_OF_TEXT)]
     config = {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",

@@ -1,5 +1,7 @@
 """Forced tokens as drafts: what must come is checked in the same forward pass as the token before it.
 
+With it goes what is likely behind (`Matcher.likely`): since it is only checked, it need not be certain.
+
 exllamav3 verifies drafts like any others: each drafted token is sampled from the model's own logits under the
 mask of its place, and kept if that gives the same token. So drafts change how many passes a text takes, never
 the text. Sampled tokens are drawn one by one from the same random numbers with and without them.
@@ -54,4 +56,4 @@ def _forced(job: Any) -> tuple[int, ...]:
         return ()
     ours = [item for item in job.filters if isinstance(item, MatcherFilter)]
     # With other filters beside it, what one of them forces another may refuse.
-    return ours[0].forced() if len(ours) == len(job.filters) == 1 else ()
+    return ours[0].draft() if len(ours) == len(job.filters) == 1 else ()

@@ -35,6 +35,7 @@ class Cursor(Protocol):
     def finished(self) -> bool: ...
     def mask(self) -> NDArray[np.int32]: ...
     def forced(self) -> tuple[int, ...]: ...
+    def likely(self) -> tuple[int, ...]: ...
     def advance(self, token: int) -> Events: ...
     def rollback(self, count: int) -> None: ...
     def finish(self) -> Events: ...
@@ -83,7 +84,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._fault: str | None = None
         self._over = False
         self.drafts = True
-        """Whether `forced` offers anything."""
+        """Whether `draft` offers anything."""
         self.accepted: list[Accepted] = []
 
     @property
@@ -109,17 +110,17 @@ class MatcherFilter(Filter):  # type: ignore[misc]
             self._fail(error)
             return ()
 
-    def forced(self) -> tuple[int, ...]:
-        """The tokens that must come next, whatever the model says (see `Matcher.forced`)."""
+    def draft(self) -> tuple[int, ...]:
+        """Tokens for the model to check: those that must come, and what is likely behind them."""
         if not self.drafts or self._fault is not None or not self.is_active or self._others:
             return ()
         try:
-            tokens = self._matcher.forced()
+            forced, likely = self._matcher.forced(), self._matcher.likely()
         except Exception as error:
             self._fail(error)
             return ()
-        self._forced = range(len(self.accepted), len(self.accepted) + len(tokens))
-        return tokens
+        self._forced = range(len(self.accepted), len(self.accepted) + len(forced))
+        return likely if len(likely) > len(forced) else forced
 
     # -- exllamav3's side
 

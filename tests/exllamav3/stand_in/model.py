@@ -143,9 +143,16 @@ def hashed(width: int, *, seed: int = 0, scale: float = 2.0) -> Policy:
     return policy
 
 
-def scripted(width: int, scripts: dict[tuple[int, ...], list[int]], *, bonus: float = 60.0) -> Policy:
-    """Prompts (token ids) → what is written after them, as long as that was followed; `hashed` after that."""
-    other = hashed(width)
+def silent(width: int) -> Policy:
+    """Likes nothing more than anything else; cheap for large vocabularies."""
+    return lambda prefix: np.zeros(width, dtype=np.float32)
+
+
+def scripted(
+    width: int, scripts: dict[tuple[int, ...], list[int]], *, bonus: float = 60.0, other: Policy | None = None
+) -> Policy:
+    """Prompts (token ids) → what is written after them, as long as that was followed; `other` after that."""
+    other = other or hashed(width)
     longest_first = sorted(scripts, key=len, reverse=True)
 
     def policy(prefix: np.ndarray) -> np.ndarray:
