@@ -57,7 +57,9 @@ def test_client_calls_take_at_least_30_percent_fewer_passes_with_the_same_text(
             )
             grammar = wire.grammar(tools, CallPolicy(required=True, max_calls=1), qwen.vocabulary)
             ours = qwen.filter(qwen.engine.matcher(grammar))
-            (ran,) = qwen.run(generator, qwen.job("Do it.", ours, greedy=True, max_new_tokens=len(written) + 9))
+            (ran,) = qwen.run(
+                generator, qwen.job("Do it.", ours, greedy=True, max_new_tokens=len(written) + 9)
+            )
             assert ran.reason == "stop_token"
             assert ran.ids[:-1] == written
             texts.append(ran.ids)
