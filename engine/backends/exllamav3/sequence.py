@@ -71,11 +71,11 @@ class Sequence:
         """Its reader has gone: set from the reader's side."""
 
     def put(self, items: list[Item]) -> None:
-        """Give items to the reader."""
+        """Give items to the reader, who is woken by `announce`."""
         assert self.handover is not None
         for item in items:
             self.over = isinstance(item, Finish)
-            self.handover.put(item)
+            self.handover.put_unannounced(item)
 
     def read(self, result: dict[str, Any]) -> list[Item]:
         """What one of exllamav3's results for this job means."""

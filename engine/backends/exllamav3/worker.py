@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from larksong.engine.backends.base import Finish
 from larksong.engine.backends.errors import BackendFailed
 from larksong.engine.backends.exllamav3.sequence import Sequence
+from larksong.engine.backends.handover import announce
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +72,10 @@ class Worker:
             self._attend()
             if any(not sequence.paused for sequence in self._running):
                 self._step()
-        for sequence in (*self._running, *self._waiting):
+        left = [*self._running, *self._waiting]
+        for sequence in left:
             sequence.put([sequence.end("error", error="the backend was closed")])
+        _announce(left)
         self._generator.clear_queue()
         self._generator.close()
 
@@ -92,6 +95,7 @@ class Worker:
         except Exception as error:  # exllamav3 asserts that a job fits its cache
             _log.exception("exllamav3 has refused a request")
             sequence.put([Finish("error", (), f"exllamav3 has refused the request: {error}")])
+            _announce([sequence])
         else:
             self._running.append(sequence)
 
@@ -121,6 +125,7 @@ class Worker:
         except Exception as error:
             self._recover(error)
             return
+        told: dict[int, Sequence] = {}
         for result in results:
             sequence: Sequence = result["identifier"]
             if sequence.over or sequence.gone:
@@ -130,14 +135,22 @@ class Worker:
             except Exception as error:
                 _log.exception("a sequence failed")
                 items = [Finish("error", (), f"{type(error).__name__}: {error}")]
-            sequence.put(items)
+            if items:
+                sequence.put(items)
+                told[id(sequence)] = sequence
+        _announce(told.values())
 
     def _recover(self, error: Exception) -> None:
         """The generator is broken: what it ran is lost, what comes later gets a new one."""
         _log.exception("exllamav3 has failed; every running request ends")
         for sequence in self._running:
             sequence.put([sequence.end("error", error=str(BackendFailed(error)))])
+        _announce(self._running)
         self._running.clear()
         self._generator.clear_queue()
         self._generator.close()
         self._generator = self._make()
+
+
+def _announce(sequences: Iterable[Sequence]) -> None:
+    announce([sequence.handover for sequence in sequences if sequence.handover is not None])
