@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget bench bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-budget test-judges test-gpu load bench bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -34,10 +34,28 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
 
+test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
+	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
+
+test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
+	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
+
+load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)
+
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
-bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
+bench-masktest-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
+	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
+
+test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
+	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
+
+load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)
+
+bench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)
 
 lint: $(VENV)/stamp-dev  ## check style and imports

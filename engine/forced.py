@@ -18,9 +18,8 @@ Text before a special token is cut off from what follows and needs neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import takewhile
-from os.path import commonprefix
 from typing import NamedTuple
 
 import numpy as np
@@ -302,7 +301,8 @@ def _rest_of_marker(configuration: Configuration) -> bytes:
     lexeme = thread.bound.lexeme
     if lexeme.text is None or len(lexeme.held(thread.state)) < _BEGUN:
         return b""
-    return commonprefix(list(lexeme.text.paths(lexeme.node(thread.state)))) or b""
+    paths = [tuple(path) for path in lexeme.text.paths(lexeme.node(thread.state))]
+    return bytes(reduce(_shared, paths)) if paths else b""
 
 
 def _forced_bytes(configuration: Configuration) -> bytes:

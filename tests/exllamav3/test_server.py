@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from tests.exllamav3.folder import MARKERS, write_folder
+from tests.exllamav3.load import measure
 from tests.exllamav3.serving import ask_all, eager, serving
 
 FORMATS = ("hermes", "qwen3_coder", "glm_4_5", "kimi_k2")
@@ -82,3 +83,11 @@ async def test_16_streams_at_once_write_what_they_write_one_by_one(
                 jsonschema.validate(json.loads(arguments), PARAMETERS)
         assert any(one.reason in ("stop", "length") and not one.calls for one in together)
         assert served.model.threads == {"larksong-exllamav3"}
+
+
+def test_attached_streams_leave_the_steps_alone() -> None:
+    """A small run of `tests/exllamav3/load.py`; the best of its pairs, since other work is measured too."""
+    found = measure(streams=8, runs=3)
+    assert len(found["attached_ms"]) == 3
+    assert min(found["detached_ms"]) >= 10
+    assert found["raised_at_best"] < 0.25, found

@@ -16,7 +16,7 @@ from typing import Any
 from larksong.engine.backends.base import Finish
 from larksong.engine.backends.errors import BackendFailed
 from larksong.engine.backends.exllamav3.sequence import Sequence
-from larksong.engine.backends.handover import announce
+from larksong.engine.backends.handover import Handover, announce
 
 _log = logging.getLogger(__name__)
 
@@ -153,4 +153,4 @@ class Worker:
 
 
 def _announce(sequences: Iterable[Sequence]) -> None:
-    announce([sequence.handover for sequence in sequences if sequence.handover is not None])
+    announce([each.handover for each in sequences if isinstance(each.handover, Handover)])
