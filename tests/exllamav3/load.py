@@ -66,13 +66,13 @@ class _Nobody:
             self.over.set()
 
 
-def _detached(served: Served, streams: int) -> None:
+def _detached(served: Served, streams: int, tokens: int) -> None:
     backend = served.backend
     sequences = []
     for number in range(streams):
         prompt = tuple(backend.tokenizer.encode(f"question {number}\n").ids)
         sequence = Sequence(
-            Generation(prompt, None, Sampling(seed=number), TOKENS),
+            Generation(prompt, None, Sampling(seed=number), tokens),
             backend._exllama_tokenizer,
             backend.vocabulary,
             backend.context_length,
@@ -94,7 +94,7 @@ def _median_step(served: Served) -> float:
     return 1000 * statistics.median(gaps[cut:-cut])
 
 
-def measure(streams: int, runs: int) -> dict[str, Any]:
+def measure(streams: int, runs: int, tokens: int = TOKENS) -> dict[str, Any]:
     """Median steps in milliseconds; `raised` is the median over the runs of attached by detached, less 1."""
     with tempfile.TemporaryDirectory() as folder, serving(write_folder(Path(folder) / "model")) as served:
         served.model.step_seconds = STEP_SECONDS
@@ -105,10 +105,10 @@ def measure(streams: int, runs: int) -> dict[str, Any]:
         found: dict[str, list[float]] = {"detached": [], "attached": []}
         for _ in range(runs):
             served.model.begun.clear()
-            _detached(served, streams)
+            _detached(served, streams, tokens)
             found["detached"].append(_median_step(served))
             served.model.begun.clear()
-            command = [sys.executable, "-c", CLIENTS, served.url, str(streams), str(TOKENS)]
+            command = [sys.executable, "-c", CLIENTS, served.url, str(streams), str(tokens)]
             subprocess.run(command, check=True)
             found["attached"].append(_median_step(served))
     ratios = [b / a for a, b in zip(found["detached"], found["attached"], strict=True)]

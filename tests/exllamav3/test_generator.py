@@ -75,13 +75,12 @@ def test_every_end_token_must_be_a_stop_condition(rig: Rig) -> None:
 
 
 def test_a_job_that_is_requeued_keeps_its_filter(rig: Rig) -> None:
+    plain = rig.filter(rig.json_matcher(LONG))
+    (other,) = rig.run(rig.generator(), rig.job("hello", plain, max_new_tokens=600))
     for drafts in ({}, {"ngram_match_min": 2}, {"forced": 8}):
         ours = rig.filter(rig.json_matcher(LONG))
-        plain = rig.filter(rig.json_matcher(LONG))
-        (ran,) = rig.run(
-            rig.generator(**drafts), rig.job("hello", ours, max_new_tokens=700, max_rq_tokens=256)
-        )
-        (other,) = rig.run(rig.generator(), rig.job("hello", plain, max_new_tokens=700))
+        job = rig.job("hello", ours, max_new_tokens=600, max_rq_tokens=256)
+        (ran,) = rig.run(rig.generator(**drafts), job)
         assert any(result.get("requeue") for result in ran.results)
         assert ran.ids == other.ids
         same(ours, ran)
