@@ -11,7 +11,7 @@ export TOKENIZERS_PARALLELISM ?= false
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-budget test-judges test-gpu load bench bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-judges test-gpu load bench bench-formats bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -31,8 +31,14 @@ test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end parse on 50,000 texts a format
 	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
 
+test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, compared with jsonschema
+	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py -k random_schemas --timeout 36000 $(ARGS)
+
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
-	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
+
+test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
+	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
 
 test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
 	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
@@ -46,16 +52,11 @@ load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and wit
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
-bench-masktest-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
-	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
+bench-formats: $(VENV)/stamp-dev  ## the engine's figures and the cost of reading, for every wire format
+	$(BIN)/python -m benchmarks.formats $(ARGS)
+	$(BIN)/python -m benchmarks.reading
 
-test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
-	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
-
-load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)
-
-bench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
+bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)
 
 lint: $(VENV)/stamp-dev  ## check style and imports

@@ -274,8 +274,7 @@ class Turn:
         """The turn as a model family writes it."""
         if format == RESPONSE_FORMAT:
             return json.dumps(self.review, ensure_ascii=False)
-        written = wire_format(format)
-        return written.separator.join(written.render_call(*call) for call in self.calls)
+        return wire_format(format).render_calls(self.calls)
 
 
 @lru_cache(maxsize=256)

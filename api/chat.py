@@ -28,7 +28,7 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
     if model is None:
         raise UnknownModel(body.model, models)
     try:
-        turn = await model.prepare(turn_request(body, model.wire_format, model.schemas))
+        turn = await model.prepare(turn_request(body, model.wire_format, model.schemas, compat=model.compat))
     except (GrammarsError, PromptError, TemplateRefusal, BudgetTooSmall, RecursionError) as error:
         raise refusal(error, body) from error
     if body.stream:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from larksong.api.compat import compat_formats
 from larksong.api.errors import ApiError
 from larksong.api.generation import AnswerSchema, TurnRequest
 from larksong.api.prompt import ChatMessage, TemplateRefusal
@@ -31,25 +32,27 @@ from larksong.grammars.response_format import JSON_OBJECT
 
 
 def turn_request(
-    request: ChatRequest, default: WireFormat, schemas: SchemaPolicy = DEFAULT_POLICY
+    request: ChatRequest,
+    default: WireFormat,
+    schemas: SchemaPolicy = DEFAULT_POLICY,
+    *,
+    compat: bool = False,
 ) -> TurnRequest:
-    """The inner request. Raises ApiError where fields contradict each other, UnknownFormat."""
+    """The inner request; `compat` holds where it does not say.
+
+    Raises ApiError where fields contradict each other, UnknownFormat.
+    """
     tools = [tool(spec, schemas) for spec in request.tools or ()]
     calls = call_policy(request)
     answer = answer_schema(request, schemas)
-    if calls is not None and answer is not None:
-        raise ApiError(
-            "'response_format' cannot be combined with calls yet: leave out 'tools', or set 'tool_choice' to "
-            "'none'.",
-            param="response_format",
-            code="unsupported_parameter",
-        )
+    wire = default if request.tool_format is None else wire_format(request.tool_format)
     return TurnRequest(
         messages=[_template_message(message) for message in request.messages],
         tools=tools,
         calls=calls,
         answer=answer,
-        wire_format=default if request.tool_format is None else wire_format(request.tool_format),
+        wire_format=wire,
+        compat=compat_mode(request, wire, default=compat),
         sampling=Sampling(
             temperature=1.0 if request.temperature is None else request.temperature,
             top_p=1.0 if request.top_p is None else request.top_p,
@@ -101,6 +104,19 @@ def call_policy(request: ChatRequest) -> CallPolicy | None:
     return CallPolicy(
         required=must_call, min_calls=max(minimum, int(must_call)), max_calls=maximum, only=named
     )
+
+
+def compat_mode(request: ChatRequest, wire: WireFormat, *, default: bool) -> bool:
+    """Whether the answer has the bytes of tabbyAPI. Raises ApiError for a format that it does not know."""
+    wanted = default if request.compat is None else request.compat == "tabbyapi"
+    if wanted and wire.name not in compat_formats():
+        raise ApiError(
+            f"compat mode knows the formats {', '.join(compat_formats())}, not '{wire.name}': "
+            "choose one of them with 'tool_format', or set 'compat' to 'none'.",
+            param="compat",
+            code="unsupported_parameter",
+        )
+    return wanted
 
 
 def answer_schema(request: ChatRequest, schemas: SchemaPolicy) -> AnswerSchema | None:

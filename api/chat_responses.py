@@ -156,6 +156,8 @@ def _choice_info(end: TurnEnd) -> ChoiceInfo:
             {"tool": each.tool, "pointer": each.pointer, "keyword": each.keyword, "valid": each.valid}
             for each in end.widened
         ]
+    if end.compat:
+        info["compat"] = list(end.compat)
     return info
 
 

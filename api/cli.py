@@ -15,6 +15,7 @@ from rich.console import Console
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
+from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
 from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.generation import Model
@@ -29,6 +30,7 @@ from larksong.engine.characters import TooManyStates
 from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
+from larksong.grammars.response_format import response_grammar
 
 app = typer.Typer(
     help="Tool calls that are valid by construction, streamed while the model writes them.",
@@ -85,8 +87,10 @@ def serve(
     served_name: Annotated[str | None, _option("served_name")] = None,
     format: _FormatOption = None,
     finish_within_budget: Annotated[bool | None, _option("finish_within_budget")] = None,
+    forced_tokens: Annotated[bool | None, _option("forced_tokens")] = None,
     unenforceable: Annotated[str | None, _option("unenforceable")] = None,
     schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
+    compat: Annotated[str | None, _option("compat")] = None,
     log_level: Annotated[str | None, _option("log_level")] = None,
     cache_tokens: Annotated[int | None, _option("cache_tokens")] = None,
     cache_bits: Annotated[str | None, _option("cache_bits")] = None,
@@ -111,8 +115,10 @@ def serve(
         served_name=served_name,
         format=format,
         finish_within_budget=finish_within_budget,
+        forced_tokens=forced_tokens,
         unenforceable=unenforceable,
         schema_formats=schema_formats,
+        compat=compat,
         log_level=log_level,
         cache_tokens=cache_tokens,
         cache_bits=cache_bits,
@@ -154,8 +160,14 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
 @app.command()
 def grammar(
     tools: Annotated[
-        typer.FileText, typer.Argument(help="JSON file with the tools of a request; - for stdin")
-    ],
+        typer.FileText | None, typer.Argument(help="JSON file with the tools of a request; - for stdin")
+    ] = None,
+    schema: Annotated[
+        typer.FileText | None,
+        typer.Option(
+            help="Instead of tools: JSON file with a JSON Schema, as of response_format; - for stdin"
+        ),
+    ] = None,
     format: _FormatOption = None,
     required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
     to: Annotated[
@@ -166,18 +178,24 @@ def grammar(
         ),
     ] = Target.LARK,
 ) -> None:
-    """Print the grammar of a request's tools.
+    """Print the grammar of a request's tools, or of a JSON Schema.
 
     Other engines know no members in any order: for them the order is fixed, and comments say what else is not
     kept.
     """
+    if (tools is None) == (schema is None):
+        _fail("give either a file with tools, or --schema")
     try:
-        specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-        chosen = wire_format(_settings(format=format).format)
-        made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
+        if schema is not None:
+            made = response_grammar(json.load(schema), _BYTES)
+        else:
+            assert tools is not None
+            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
+            chosen = wire_format(_settings(format=format).format)
+            made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
     except ValidationError as error:
         _fail_validation(error)
-    except GrammarsError as error:
+    except (GrammarsError, json.JSONDecodeError) as error:
         _fail(str(error))
     try:
         typer.echo(made.lark() if to is Target.LARK else export(made, to.value), nl=False)
@@ -238,7 +256,7 @@ def _settings(**flags: Any) -> Settings:
 def _load(settings: Settings) -> Model:
     try:
         return load_model(settings)
-    except (ModelError, UnknownFormat) as error:
+    except (ModelError, UnknownFormat, NoCompat) as error:
         _fail(str(error))
 
 

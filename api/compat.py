@@ -207,6 +207,11 @@ def compat_formats() -> tuple[str, ...]:
     return tuple(_FORMATS)
 
 
+def require_compat(format: str) -> None:
+    """Raises NoCompat for a format that compat mode does not know."""
+    _rules(format)
+
+
 def _rules(format: str) -> _Rules:
     try:
         return _FORMATS[format]
@@ -248,17 +253,23 @@ def _every_call(format: str, text: str) -> Iterator[Found]:
         yield from rules.calls(text)
 
 
-def split(format: str, text: str, *, in_reasoning: bool = False) -> tuple[str, str, str]:
-    """The content, the reasoning and the tool text of a whole turn. Raises NoCompat."""
+def _tags(rules: _Rules, tools: bool) -> list[str]:
+    """The tags that part the channels, the longest first."""
+    of_calls = {rules.opener, rules.closer} if tools else set()
+    return sorted({*rules.reasoning, *of_calls} - {""}, key=lambda tag: (-len(tag), tag))
+
+
+def split(format: str, text: str, *, in_reasoning: bool = False, tools: bool = True) -> tuple[str, str, str]:
+    """The content, the reasoning and the tool text of a whole turn; see `CompatStream`. Raises NoCompat."""
     rules = _rules(format)
     if format == "harmony":
         return _split_harmony(text)
     parts = {"content": "", "reasoning": "", "tool": ""}
     channel = resumed = "reasoning" if in_reasoning else "content"
     blanks: str | None = None
-    tags = sorted({*rules.reasoning, rules.opener, rules.closer} - {""}, key=len, reverse=True)
+    tags = _tags(rules, tools)
     for piece in re.split("(" + "|".join(map(re.escape, tags)) + ")", text):
-        if piece in (rules.opener, rules.closer) and piece:
+        if piece in (rules.opener, rules.closer) and piece in tags:
             if channel != "tool":
                 resumed, channel = channel, "tool"
                 parts["tool"] += piece
@@ -299,16 +310,24 @@ def _split_harmony(text: str) -> tuple[str, str, str]:
 
 
 class CompatStream:
-    """The deltas of one turn, for any way of cutting its text. Raises NoCompat."""
+    """The deltas of one turn, for any way of cutting its text. Raises NoCompat.
+
+    `tools`: False for `tool_choice: none`, with which the tags of calls are text.
+    """
 
     def __init__(
-        self, format: str, *, in_reasoning: bool = False, call_id: Callable[[], str] = new_call_id
+        self,
+        format: str,
+        *,
+        in_reasoning: bool = False,
+        tools: bool = True,
+        call_id: Callable[[], str] = new_call_id,
     ) -> None:
         self._format, self._rules, self._call_id = format, _rules(format), call_id
-        self._tags = sorted({*self._rules.reasoning, self._rules.opener, self._rules.closer} - {""})
+        self._tags = _tags(self._rules, tools)
         if format == "harmony":
             self._tags = ["<|message|>", "<|end|>", "<|call|>", "<|return|>"]
-        self._tag = re.compile("|".join(re.escape(tag) for tag in sorted(self._tags, key=len, reverse=True)))
+        self._tag = re.compile("|".join(map(re.escape, self._tags)))
         self._channel = self._resumed = "reasoning" if in_reasoning else "content"
         if format == "harmony":
             self._channel = "header"
@@ -321,7 +340,8 @@ class CompatStream:
         """its last characters, in which a closing marker may have begun"""
         self._all_tool: list[str] | None = [] if self._rules.otherwise is not None else None
         self._any_closed = False
-        self._calls = 0
+        self.calls = 0
+        """how many calls were delivered"""
         self.warnings: list[str] = []
 
     def feed(self, text: str) -> list[Delta]:
@@ -430,9 +450,9 @@ class CompatStream:
             return
         try:
             for name, arguments in calls:
-                deltas.append(CallDelta(self._calls, self._call_id(), name))
-                deltas.append(ArgumentsDelta(self._calls, arguments))
-                self._calls += 1
+                deltas.append(CallDelta(self.calls, self._call_id(), name))
+                deltas.append(ArgumentsDelta(self.calls, arguments))
+                self.calls += 1
         except Exception as error:  # as the rules: whatever it is, no call counts from here on
             self.warnings.append(
                 f"the end parse fails and would find no calls: {type(error).__name__}: {error}"

@@ -164,7 +164,7 @@ def parse_record(record: Mapping[str, Any]) -> dict[str, Any]:
     if record.get("mode", "schema") == "compat":
         from larksong.api.compat import CompatStream
 
-        stream = CompatStream(record["format"], in_reasoning=in_reasoning)
+        stream = CompatStream(wire.name, in_reasoning=in_reasoning)
         deltas = [delta for piece in _pieces(record) for delta in stream.feed(_text(piece))]
         deltas += stream.finish(cut=cut)
         warnings: list[str] = list(stream.warnings)

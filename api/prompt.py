@@ -8,8 +8,10 @@ into the assistant's, their results into the user's.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -25,6 +27,8 @@ from larksong.grammars import Tool, WireFormat
 ChatMessage = Mapping[str, Any]
 """A message as chat templates read it: role, content (text), and where they apply name, tool_calls (with
 `arguments` as an object), tool_call_id and reasoning_content."""
+
+_CHANGES = re.compile(r"\.\s*(?:append|extend|insert|update|setdefault|pop|remove|clear|reverse|sort)\s*\(")
 
 # For models that bring no template: the layout that most families share.
 _CHATML = """\
@@ -42,7 +46,9 @@ class ChatTemplate:
     """A model's chat template, compiled once."""
 
     def __init__(self, source: str | None, *, bos_token: str = "", eos_token: str = "") -> None:
-        environment = _environment()
+        # Kimi's templates gather messages in lists of their own; what they are given is theirs, too, then.
+        self._changes_lists = bool(_CHANGES.search(source or ""))
+        environment = _environment(mutable=self._changes_lists)
         tree = environment.parse(source or _CHATML)
         # A mention is what can be known without running it: a template that names neither cannot write them.
         names = {node.name for node in tree.find_all(jinja2.nodes.Name)}
@@ -60,9 +66,12 @@ class ChatTemplate:
         if tools and not self.renders_tools:
             messages = with_system_text(messages, wire_format.system_text(tools))
         try:
+            listed = [_openai_tool(tool) for tool in tools] or None
+            if self._changes_lists:
+                messages, listed = copy.deepcopy((messages, listed))
             return self._template.render(
                 messages=messages,
-                tools=[_openai_tool(tool) for tool in tools] or None,
+                tools=listed,
                 documents=None,
                 add_generation_prompt=True,
                 **self._tokens,
@@ -105,8 +114,10 @@ def _openai_tool(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _environment() -> jinja2.Environment:
-    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(
+def _environment(*, mutable: bool = False) -> jinja2.Environment:
+    """`mutable`: lists and mappings may be changed; attributes and calls are as restricted as without."""
+    kind = jinja2.sandbox.SandboxedEnvironment if mutable else jinja2.sandbox.ImmutableSandboxedEnvironment
+    environment = kind(
         trim_blocks=True, lstrip_blocks=True, extensions=[jinja2.ext.loopcontrols, _GenerationBlock]
     )
     environment.filters["tojson"] = _tojson

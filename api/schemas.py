@@ -151,7 +151,7 @@ class StreamOptions(_Request):
 class ChatRequest(_Request):
     """The body of a chat completion.
 
-    Own additions: min_tool_calls, max_tool_calls, tool_format, finish_within_budget.
+    Own additions: min_tool_calls, max_tool_calls, tool_format, compat, finish_within_budget.
     """
 
     model: str
@@ -165,6 +165,7 @@ class ChatRequest(_Request):
     min_tool_calls: Annotated[int, Field(ge=0)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     tool_format: str | None = None
+    compat: Literal["tabbyapi", "none"] | None = None
 
     max_tokens: Annotated[int, Field(ge=1)] | None = None
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
@@ -228,11 +229,12 @@ class ChoiceInfo(TypedDict, total=False):
     """Larksong's own words on a choice; keys that do not apply are left out.
 
     `finished_within_budget`: where the limit had a part in the end, the calls that were cut to a valid end,
-    by index; all calls of the answer are complete then.
+    by index; all calls of the answer are complete then. `compat`: what compat mode has to say.
     """
 
     finished_within_budget: list[int]
     warnings: list[WideningWarning]
+    compat: list[str]
 
 
 class Choice(TypedDict):

@@ -33,12 +33,18 @@ class Settings(ExllamaV3Fields):
         False,
         description="Lead calls to a valid end before max_tokens, where a request does not say whether to.",
     )
+    forced_tokens: bool = Field(
+        True, description="Take text that must come without asking the model for it, token by token."
+    )
     unenforceable: OnUnenforceable | None = Field(
         None,
         description="refuse or widen: what happens to keywords of a schema that nothing can enforce. "
         "Without it strict: true refuses and anything else widens.",
     )
     schema_formats: bool = Field(True, description="Assert format in schemas.")
+    compat: Literal["tabbyapi"] | None = Field(
+        None, description="tabbyapi: the bytes of tabbyAPI's end parse; compat in a request overrides it."
+    )
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."
     )

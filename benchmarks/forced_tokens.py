@@ -32,7 +32,8 @@ from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, format_names, wire_format
 
-_POLICY = CallPolicy(required=True)
+# As a server asks models whose chat template knows no reasoning, such as Qwen3-Coder.
+_POLICY = CallPolicy(required=True, reasoning=False)
 
 
 class Turn(NamedTuple):

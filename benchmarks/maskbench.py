@@ -11,6 +11,7 @@ advance). The data has no licence: it is read where it lies.
 from __future__ import annotations
 
 import argparse
+import gc
 import gzip
 import importlib.util
 import json
@@ -270,6 +271,8 @@ def main() -> None:
         for name in arguments.engines.split(",")
         if name == "larksong" or importlib.util.find_spec(name)
     ]
+    gc.collect()
+    gc.freeze()  # as a server does once its model is loaded
     results = [Result(contender.name) for contender in contenders]
     for number, case in enumerate(cases(arguments.data)):
         if number % arguments.every:

@@ -185,8 +185,8 @@ def masks(vocabulary: Vocabulary, tokenizer: Tokenizer) -> list[Row]:
         shown = f"{sum(times) * 1e3:.2f} ms, {median(times) * 1e6:.1f} µs, {max(times) * 1e6:.0f} µs"
         rows.append((f"masks of a turn of {len(tokens)} tokens, {kind}: sum, p50, max", shown))
     automaton = engine.automaton(grammar)
-    made = len({id(mask) for mask in automaton._masks.values()})
-    rows.append(("configurations, distinct masks", f"{len(automaton._configurations)}, {made}"))
+    made = len({id(mask) for mask in automaton.masks._known.values()})
+    rows.append(("configurations, distinct masks", f"{len(automaton.edges.configurations)}, {made}"))
     return rows
 
 

@@ -61,7 +61,7 @@ class Band:
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
-        self._root: Position = automaton._trie.root
+        self._root: Position = automaton.trie.root
         self.closing = Closing(automaton)
         self._profiles: dict[Configuration, Profile] = {}
         self._crossed: dict[tuple[Stack, Position], list[Part]] = {}
@@ -84,7 +84,7 @@ class Band:
         if not any(pieces):
             costs = {cost for part in profile.parts for cost, _ in self._by_cost(part)}
             pieces = [piece for part in profile.parts for piece in self._within(part, min(costs, default=0))]
-        return self._automaton._union(pieces)
+        return self._automaton.masks.union(pieces)
 
     def _within(self, part: Part, limit: int) -> Iterable[Piece]:
         """The tokens with a cost of at most `limit`."""
@@ -163,4 +163,4 @@ class Band:
             yield Part(self.closing.size(node), thread.bound.lexeme.special_piece, node, None)
 
     def _fresh(self, stack: Stack) -> list[Thread]:
-        return [thread for thread, _ in self._automaton._fresh(stack)]
+        return [thread for thread, _ in self._automaton.edges.fresh(stack)]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.events import CallClose, Content, Events, FunctionOpen, ParseEvent, Reasoning
+from larksong.engine.events import CallClose, Content, Events, FunctionOpen, Json, ParseEvent, Reasoning
 from larksong.engine.matcher import Matcher
 
 
@@ -18,7 +18,8 @@ class _Point(NamedTuple):
     `calls`: how many have begun. `open`: the last of them is not closed. `touched`: something was left out
     of a mask in it; while no call is open: since the last text or call, so perhaps in the beginning of the
     next one. `finished`: the calls that were touched and are closed. `ends`: only the end was left.
-    `limited`: the turn is over, and not of the model's own choice alone.
+    `answer`: JSON was written outside of calls, as the answer itself. `limited`: the turn is over, and not of
+    the model's own choice alone.
     """
 
     calls: int = 0
@@ -26,6 +27,7 @@ class _Point(NamedTuple):
     touched: bool = False
     finished: tuple[int, ...] = ()
     ends: bool = False
+    answer: bool = False
     limited: bool = False
 
 
@@ -64,7 +66,7 @@ class Budgeted:
 
     @property
     def limited(self) -> bool:
-        """The turn has ended, and the budget had a part in it: in a call, or since only the end fitted."""
+        """The turn is over, and the budget had a part in it: in a call or answer, or nothing else fitted."""
         return self._points[-1].limited
 
     def mask(self) -> NDArray[np.int32]:
@@ -96,7 +98,9 @@ class Budgeted:
         events = self._matcher.advance(token)
         point = _read(self._points[-1], events)
         if self._matcher.finished:
-            point = point._replace(limited=bool(point.finished) or self._points[-1].ends)
+            before = self._points[-1]
+            cut = before.ends or (point.answer and before.touched)
+            point = point._replace(limited=bool(point.finished) or cut)
         self._points.append(point)
         self._left -= 1
         return events
@@ -120,7 +124,7 @@ class Budgeted:
 
 
 def _read(point: _Point, events: Iterable[ParseEvent]) -> _Point:
-    calls, is_open, touched, finished, _, _ = point
+    calls, is_open, touched, finished, _, answer, _ = point
     for event in events:
         if isinstance(event, FunctionOpen):
             calls, is_open = calls + 1, True
@@ -130,4 +134,6 @@ def _read(point: _Point, events: Iterable[ParseEvent]) -> _Point:
             is_open = touched = False
         elif isinstance(event, Content | Reasoning):
             touched = False
-    return _Point(calls, is_open, touched, finished)
+        elif isinstance(event, Json) and not is_open:
+            answer = True
+    return _Point(calls, is_open, touched, finished, answer=answer)

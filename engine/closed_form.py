@@ -32,9 +32,9 @@ def complete(automaton: Automaton, bound: Bound, stack: Stack, outcome: Value) -
     """The stack after a terminal with this outcome, and after what its text has committed."""
     text = bound.lexeme.text
     label = outcome if text is None and bound.label is None else bound.label
-    after = automaton._shift(stack, bound.number, label)
+    after = automaton.parser.shift(stack, bound.number, label)
     if text is not None and isinstance(outcome, int):
-        after = automaton._shift_all(after, text.stops[outcome])
+        after = automaton.parser.shift_all(after, text.stops[outcome])
     return after
 
 
@@ -121,17 +121,17 @@ class ClosedForms:
         automaton = self._automaton
         for number in stack.state.actions:
             if number == END:
-                if automaton._leave(stack) is not None:
+                if automaton.parser.leave(stack) is not None:
                     yield None, 0
                 continue
             definition = stack.scope.terminals[number].definition
             if isinstance(definition, Sub):
-                after = automaton._shift(stack, number)
+                after = automaton.parser.shift(stack, number)
                 inner = tuple(chain.from_iterable(map(_units, self.pieces(definition, stack.value))))
                 if after is not None and units[: len(inner)] == inner:
                     yield after, len(inner)
                 continue
-            for bound, where in automaton._live_terminal(stack, number).terminals:
+            for bound, where in automaton.parser.live_terminal(stack, number).terminals:
                 yield where.thread(bound, bound.lexeme.start), 0
 
 

@@ -63,7 +63,7 @@ class Closing:
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
-        self._root = automaton._trie.root
+        self._root = automaton.trie.root
         self._paths: dict[Node, Path | None] = {_END: ENDED}
         self._rests: dict[tuple[Scope, Hashable], tuple[Piece, ...] | None] = {}
         self._sought: set[tuple[Scope, Hashable]] = set()
@@ -239,11 +239,11 @@ class Closing:
                 continue
             terminal = stack.scope.terminals[number]
             if isinstance(terminal.definition, Sub):
-                after = self._automaton._shift(stack, number)
+                after = self._automaton.parser.shift(stack, number)
                 if after is not None:
                     found.append((self._forms.pieces(terminal.definition, stack.value), after))
                 continue
-            live = self._automaton._live_terminal(stack, number).terminals
+            live = self._automaton.parser.live_terminal(stack, number).terminals
             if name_of(terminal.predicate) is not None:
                 names += live
                 continue
@@ -313,7 +313,7 @@ class Closing:
         for bottom, caller, value in reversed(entered):
             self._entered.add(bottom)
             definition = caller.scope.terminals[value.terminal].definition
-            after = self._automaton._shift(caller, value.terminal)
+            after = self._automaton.parser.shift(caller, value.terminal)
             path = self.path(after) if after is not None else None
             if path is not None and isinstance(definition, Sub):
                 for place, way in self._forms.way(bottom, definition, caller.value, path):
@@ -343,19 +343,19 @@ class Closing:
     def _settled(self, stack: Stack) -> Stack:
         """The stack after the reductions that come whatever follows."""
         while stack.state.only is not None:
-            stack = self._automaton._reduce(stack, stack.state.only)
+            stack = self._automaton.parser.reduce(stack, stack.state.only)
         return stack
 
     def _return(self, stack: Stack) -> Stack | None:
         """The caller's stack behind a sub-grammar that is complete."""
-        bottom = self._automaton._leave(stack)
+        bottom = self._automaton.parser.leave(stack)
         if bottom is None or bottom.parent is None:
             return None
         assert isinstance(bottom.value, Return)
-        return self._automaton._shift(bottom.parent, bottom.value.terminal)
+        return self._automaton.parser.shift(bottom.parent, bottom.value.terminal)
 
     def _is_over(self, stack: Stack) -> bool:
-        bottom = self._automaton._leave(stack) if END in stack.state.actions else None
+        bottom = self._automaton.parser.leave(stack) if END in stack.state.actions else None
         return bottom is not None and bottom.parent is None
 
 

@@ -7,12 +7,14 @@ a mask made from such a row would let the model run into a dead end.
 from __future__ import annotations
 
 import threading
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 DEAD = -1
 _NOTHING = object()
 Row = Sequence[int]
+"""256 states; those that are kept are arrays, which the garbage collector need not go through"""
 
 
 class DFA(Protocol):
@@ -23,6 +25,14 @@ class DFA(Protocol):
     def row(self, state: int) -> Row: ...
 
     def accepts(self, state: int) -> bool: ...
+
+
+@runtime_checkable
+class Searching(Protocol):
+    """An automaton that knows states from which every text may go on for ever."""
+
+    def endless(self, state: int) -> bool:
+        """Whether `state` is one: it stands between two characters, and each leads to such a state again."""
 
 
 def is_final(dfa: DFA, state: int) -> bool:
@@ -48,20 +58,18 @@ class Table:
 class Words:
     """A finite set of byte strings as a trie; each may carry a label.
 
-    `prefixes`: spellings of what stands before every word, each the end of the first; they share its states.
+    `prefix`: what stands before every word.
     `unique[state]` is the label when all strings below the state carry the same one, else None.
     """
 
-    def __init__(self, words: Iterable[tuple[bytes, object]], prefixes: Sequence[bytes] = (b"",)) -> None:
+    def __init__(self, words: Iterable[tuple[bytes, object]], prefix: bytes = b"") -> None:
         self.start = 0
-        self.edges: list[dict[int, int]] = [{} for _ in range(len(prefixes[0]) + 1)]
+        self.edges: list[dict[int, int]] = [{} for _ in range(len(prefix) + 1)]
         self.labels: dict[int, object] = {}
         self._rows: dict[int, Row] = {}
-        root = len(prefixes[0])
-        for at, byte in enumerate(prefixes[0]):
+        root = len(prefix)
+        for at, byte in enumerate(prefix):
             self.edges[at][byte] = at + 1
-        for prefix in prefixes[1:]:
-            self.edges[0][prefix[0]] = root - len(prefix) + 1
         unique: list[object | None] = [_NOTHING] * (root + 1)
         for word, label in words:
             state = root
@@ -87,7 +95,7 @@ class Words:
             built = [DEAD] * 256
             for byte, following in self.edges[state].items():
                 built[byte] = following
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
     def accepts(self, state: int) -> bool:
@@ -208,7 +216,7 @@ class StringsExcept:
             if state < self.nodes:
                 for byte, child in self.words.edges[state].items():
                     built[byte] = DEAD if child in self.words.labels else child
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
     def accepts(self, state: int) -> bool:
@@ -220,20 +228,23 @@ class Quoted:
 
     def __init__(self, inside: DFA) -> None:
         self.start = 0
-        self._inside = inside
+        self.inside = inside
         self._rows: dict[int, Row] = {}
         self._opening = [DEAD] * 256
         self._opening[ord('"')] = inside.start + 2
+
+    def endless(self, state: int) -> bool:
+        return state >= 2 and isinstance(self.inside, Searching) and self.inside.endless(state - 2)
 
     def row(self, state: int) -> Row:
         if state < 2:
             return self._opening if state == 0 else [DEAD] * 256
         row = self._rows.get(state)
         if row is None:
-            built = [following + 2 if following >= 0 else DEAD for following in self._inside.row(state - 2)]
-            if self._inside.accepts(state - 2):
+            built = [following + 2 if following >= 0 else DEAD for following in self.inside.row(state - 2)]
+            if self.inside.accepts(state - 2):
                 built[ord('"')] = 1
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
     def accepts(self, state: int) -> bool:
@@ -309,7 +320,7 @@ class Counted:
                     after = self.bound(following, count)
                     target = seen[following] = DEAD if after == DEAD else self.state(following, after)
                 built.append(target)
-            row = self._rows[state] = built
+            row = self._rows[state] = array("i", built)
         return row
 
 

@@ -8,10 +8,11 @@ from collections import OrderedDict
 from pathlib import Path
 
 from larksong.engine import precomputed
-from larksong.engine.automaton import Automaton, Lexemes
+from larksong.engine.automaton import Automaton
 from larksong.engine.errors import NoEndToken
 from larksong.engine.forced import Encode, ForcedTokens
 from larksong.engine.grammar import Grammar
+from larksong.engine.lexemes import Lexemes
 from larksong.engine.matcher import Matcher
 from larksong.engine.trie import Trie
 from larksong.engine.vocabulary import Vocabulary

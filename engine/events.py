@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,7 @@ class Name:
 ParseEvent = (
     Name | FunctionOpen | ParameterOpen | Text | Json | ParameterClose | CallClose | Content | Reasoning
 )
+_Piece = Name | Text | Json | Content | Reasoning
 Events = tuple[ParseEvent, ...]
 
 
@@ -80,10 +83,11 @@ def coalesce(events: Sequence[ParseEvent]) -> Events:
     if len(events) < 2:
         return tuple(events)
     joined: list[ParseEvent] = []
-    for event in events:
-        last = joined[-1] if joined else None
-        if isinstance(event, Name | Text | Json | Content | Reasoning) and type(last) is type(event):
-            joined[-1] = type(event)(last.data + event.data)
+    for _, alike in groupby(events, key=type):
+        first, *more = alike
+        if isinstance(first, _Piece) and more:
+            pieces = cast(Sequence[_Piece], more)
+            joined.append(type(first)(first.data + b"".join([each.data for each in pieces])))
         else:
-            joined.append(event)
+            joined += (first, *more)
     return tuple(joined)

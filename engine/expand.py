@@ -9,11 +9,12 @@ engine's form alone, where one terminal knows all names.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, count
 
 from larksong.engine.attributes import Action
 from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Choice, Keys, Literal, Role, Sub, Terminal
+from larksong.engine.terminals import Choice, Keys, Literal, Role, Sub, Terminal, TextUntil
 
 
 def expand(grammar: Grammar) -> Grammar:
@@ -40,6 +41,7 @@ def _inline(grammar: Grammar) -> Grammar:
     terminals = {name: terminal for name, terminal in grammar.terminals.items() if name not in subs}
     actions = dict(grammar.actions)
     pending: dict[str, Grammar] = {}
+    split: dict[tuple[str, object], str] = {}
     for rule in grammar.rules:
         sub = next((name for name in rule.expansion if name in subs), None)
         if sub is None:
@@ -53,7 +55,8 @@ def _inline(grammar: Grammar) -> Grammar:
         for text, label in choice.words:
             entered = subs[sub].choose(label)
             name = _free(f"{chooser}_{_terminal_name(str(label))}", terminals)
-            terminals[name] = Terminal(name, Choice(((text, label),), choice.prefixes))
+            terminals[name] = Terminal(name, Choice(((text, label),), choice.prefix))
+            split[chooser, label] = name
             start = _free(f"{_rule_name(entered.title)}_arguments", pending)
             pending[start] = entered
             expansion = tuple({sub: start, chooser: name}.get(each, each) for each in rule.expansion)
@@ -61,7 +64,20 @@ def _inline(grammar: Grammar) -> Grammar:
     for start, entered in pending.items():
         taken = {rule.origin for rule in rules} | pending.keys()
         rules += _merge(entered, start, taken, terminals, actions)
-    return Grammar(tuple(rules), terminals, actions, grammar.start, grammar.title)
+    renamed = {name: _with_stops(terminal, split) for name, terminal in terminals.items()}
+    return Grammar(tuple(rules), renamed, actions, grammar.start, grammar.title)
+
+
+def _with_stops(terminal: Terminal, split: Mapping[tuple[str, object], str]) -> Terminal:
+    """A terminal whose text's stops complete the functions' names under their new names."""
+    definition = terminal.definition
+    if not isinstance(definition, TextUntil):
+        return terminal
+    stops = tuple(
+        replace(stop, terminals=tuple(split.get((name, stop.label), name) for name in stop.terminals))
+        for stop in definition.stops
+    )
+    return replace(terminal, definition=replace(definition, stops=stops))
 
 
 def _opens_function(grammar: Grammar, name: str) -> bool:

@@ -147,8 +147,8 @@ class _Export:
             case Special(_, text):
                 self._notes.append("markers that are tokens of their own are written as text")
                 return [writer.rule(name, [[writer.string(text)]])]
-            case Choice(words, prefixes):
-                texts = dict.fromkeys(prefix + text for text, _ in words for prefix in prefixes)
+            case Choice(words, prefix):
+                texts = dict.fromkeys(prefix + text for text, _ in words)
                 return [writer.rule(name, ([writer.string(text)] if text else [] for text in texts))]
             case TextUntil() as text:
                 if text.language is not None or text.minimum or text.maximum is not None:

@@ -266,7 +266,7 @@ def _plain(terminal: Terminal, notes: list[str]) -> Terminal:
     if isinstance(definition, Keys):
         definition = Literal(definition.words[0][0])
     elif isinstance(definition, Choice):
-        definition = Choice(tuple((text, None) for text, _ in definition.words), definition.prefixes)
+        definition = Choice(tuple((text, None) for text, _ in definition.words), definition.prefix)
     elif isinstance(definition, TextUntil):
         notes.append("a raw text ends at the first of its ends, whether that may come there or not")
     role = terminal.role if terminal.role in (Role.CONTENT, Role.REASONING, Role.TEXT) else Role.MARKUP

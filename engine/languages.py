@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from larksong.engine.dfa import DEAD, DFA, Row, Words
-from larksong.engine.nfa import LazyAutomaton
-from larksong.engine.product import difference, intersection, is_empty
+from larksong.engine.nfa import LazyAutomaton, LazyDFA
+from larksong.engine.product import Product, difference, intersection, is_empty
 from larksong.engine.regex import compile_regex
 
 _CACHED = 2048
@@ -27,6 +27,11 @@ class Language:
     excluded: tuple[str, ...] = ()
     minimum: int = 0
     maximum: int | None = None
+
+    @property
+    def unbounded(self) -> Language:
+        """The language without bounds on the length."""
+        return replace(self, minimum=0, maximum=None)
 
     def bytes_dfa(self) -> DFA:
         """The strings in UTF-8."""
@@ -71,11 +76,13 @@ def _anything(json_string: bool) -> DFA:
 
 @lru_cache(maxsize=_CACHED)
 def _dfa(language: Language, json_string: bool) -> DFA:
-    parts = [_regex(pattern, json_string) for pattern in language.wanted]
     if language.minimum or language.maximum is not None:
-        parts.append(_Lengths(_anything(json_string), language.minimum, language.maximum))
-    if not parts:
-        parts.append(_anything(json_string))
+        lengths = _Lengths(_anything(json_string), language.minimum, language.maximum)
+        if language == Language(minimum=language.minimum, maximum=language.maximum):
+            return lengths
+        text = _dfa(language.unbounded, json_string)
+        return BoundedText(text, lengths, language.minimum, language.maximum)
+    parts = [_regex(pattern, json_string) for pattern in language.wanted] or [_anything(json_string)]
     without = [_regex(pattern, json_string) for pattern in language.unwanted]
     # A state of many automata costs more to look at.
     limit = 2 * _SEARCHED // max(2, len(parts) + len(without))
@@ -125,3 +132,32 @@ class _Lengths(LazyAutomaton[tuple[int, int]]):
             for following in set(row)
         }
         return [targets[following] for following in row]
+
+    def count(self, state: int) -> int:
+        """The characters before `state`, up to the minimum if there is no maximum."""
+        return self._keys[state][1]
+
+
+class BoundedText(Product):
+    """The texts of an automaton that have a bounded number of characters."""
+
+    def __init__(self, text: DFA, lengths: _Lengths, minimum: int, maximum: int | None) -> None:
+        super().__init__(
+            (text, lengths), viable=lambda states: min(states) >= 0, accepting=all, limit=_SEARCHED
+        )
+        self._text, self._lengths = text, lengths
+        self._minimum, self._maximum = minimum, maximum
+
+    def far_state(self, state: int, longest: int) -> int | None:
+        """The state of the text without its bounds, if no token of `longest` characters comes near one.
+
+        Near is also where a text could not be completed any more within the bounds.
+        """
+        text, lengths = self._keys[state]
+        count = self._lengths.count(lengths)
+        if count < self._minimum:
+            return None
+        if self._maximum is None:
+            return text
+        needed = self._text.farthest if isinstance(self._text, LazyDFA) else self._maximum
+        return text if count + longest + needed <= self._maximum else None

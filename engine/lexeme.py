@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from larksong.engine import walks
-from larksong.engine.dfa import DFA, Counted, StringsExcept, Words, is_final
+from larksong.engine.dfa import DFA, Counted, Quoted, StringsExcept, Words, is_final
+from larksong.engine.languages import BoundedText
 from larksong.engine.sweep import Sweeper
 from larksong.engine.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.text import MatchedText, StopText
@@ -145,13 +146,17 @@ class Lexeme:
                     return basis.walk(base, position)
                 profile = basis.profile(dfa, base, position)
                 return walks.of_profile(profile, dfa, count, trie, self._outcome)
+            if isinstance(dfa, Quoted) and isinstance(dfa.inside, BoundedText):
+                far = dfa.inside.far_state(state - 2 if state else dfa.inside.start, trie.longest)
+                if far is not None:
+                    return basis.walk(far + 2 if state else state, position)
             if isinstance(dfa, StringsExcept):
                 any_string = basis.walk(dfa.string_state(state), position)
                 return walks.of_other_strings(dfa, any_string, state, position)
             if self.text is not None and self._stops_are_split(self.text):
                 plain = basis.walk(self.text.text_state(state), position)
                 return walks.of_text(self.text, plain, state, position)
-        return walks.of_sweep(self._sweeper.sweep(state, position), trie, self.outcome)
+        return walks.of_sweep(self._sweeper.sweep(state, position, ends=False), trie, self.outcome)
 
     def _stops_are_split(self, text: StopText) -> bool:
         """Whether no token has a whole stop, or what is refused of one, beyond its first byte."""

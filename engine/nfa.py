@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from array import array
+from collections import deque
 from collections.abc import Hashable, Iterable, Set
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,7 +39,7 @@ class LazyAutomaton(ABC, Generic[Key]):
             with self._lock:
                 row = self._rows[state]
                 if row is None:
-                    row = self._rows[state] = self._expand(state)
+                    row = self._rows[state] = array("i", self._expand(state))
         return row
 
     def accepts(self, state: int) -> bool:
@@ -171,6 +173,30 @@ class NFA:
             pending += new
         return found
 
+    def farthest(self, ends: Iterable[int]) -> int:
+        """How many moves it takes at most from a node that leads to one of `ends` to the nearest of them."""
+        before: list[list[tuple[int, int]]] = [[] for _ in self.links]
+        for source, (links, move) in enumerate(zip(self.links, self.moves, strict=True)):
+            for target, guard in links:
+                if not guard:
+                    before[target].append((source, 0))
+            if move is not None and move[0].arcs:
+                before[move[1]].append((source, 1))
+        distances = dict.fromkeys(ends, 0)
+        pending = deque(distances)
+        settled: set[int] = set()
+        while pending:
+            node = pending.popleft()
+            if node in settled:
+                continue
+            settled.add(node)
+            for source, step in before[node]:
+                distance = distances[node] + step
+                if source not in distances or distance < distances[source]:
+                    distances[source] = distance
+                    (pending.append if step else pending.appendleft)(source)
+        return max(distances.values(), default=0)
+
     def _inner(self, trie: ByteTrie, target: int) -> int:
         node = self._inside.get((trie, target))
         if node is None:
@@ -196,14 +222,21 @@ class LazyDFA(LazyAutomaton[tuple[frozenset[int], bool]]):
         super().__init__()
         self._nfa = nfa
         self._ends = nfa.close(final)
+        self.farthest = nfa.farthest(self._ends) + 1
+        """so many characters are enough to complete a text from any state, that of the state included"""
         self._members: dict[int, frozenset[int]] = {}
         self._arcs: dict[int, list[tuple[int, int, int]]] = {}
         self._after: dict[tuple[int, ...], int] = {(): DEAD}
         every = byte_trie(ANY, nfa.json_string)
         loops = [node for node, move in enumerate(nfa.moves) if move and move[1] == node and move[0] is every]
+        self._loops = frozenset(loops)
         self._universal = frozenset(node for node in loops if final in nfa.reach(node))
         members = self._select(nfa.reach(start, BEGIN))
         self.start = self._state(members, final in nfa.reach(start, BEGIN | END))
+
+    def endless(self, state: int) -> bool:
+        """Whether every text may go on from `state`, between two characters, for ever: a search goes on."""
+        return not self._loops.isdisjoint(self._keys[state][0])
 
     def _expand(self, state: int) -> Row:
         members, _ = self._keys[state]

@@ -62,14 +62,14 @@ class Names:
         so_far = self._so_far(bound, stack)
         if isinstance(so_far, Seen):
             return so_far.members.required & ~so_far.mask
-        after = self._automaton._shift(stack, bound.number, bound.label)
+        after = self._automaton.parser.shift(stack, bound.number, bound.label)
         if after is None or after.parent is None:
             return 0
         return self.outline(after.scope).members_begun(after.parent).required
 
     def _so_far(self, bound: Bound, stack: Stack) -> Value:
         """The value below the place where a name is written: that of the members before it."""
-        after = self._automaton._shift(stack, bound.number, bound.label)
+        after = self._automaton.parser.shift(stack, bound.number, bound.label)
         if after is None or after.parent is None or after.parent.parent is None:
             return None
         return after.parent.parent.value
@@ -78,6 +78,6 @@ class Names:
         """The outline of a grammar."""
         found = self._outlines.get(scope)
         if found is None:
-            grammar = next(each for each, its in list(self._automaton._scopes.items()) if its is scope)
+            grammar = next(each for each, its in list(self._automaton.parser.scopes.items()) if its is scope)
             found = self._outlines.setdefault(scope, Outline(grammar, scope))
         return found

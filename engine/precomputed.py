@@ -27,7 +27,7 @@ from larksong.engine.walks import Walk
 
 log = logging.getLogger(__name__)
 
-_CODE = ("dfa.py", "lexeme.py", "precomputed.py", "sweep.py", "text.py", "trie.py", "walks.py")
+_CODE = ("dfa.py", "interior.py", "lexeme.py", "precomputed.py", "sweep.py", "text.py", "trie.py", "walks.py")
 
 
 def cache_folder() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from array import array
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
@@ -92,7 +93,7 @@ class Trimmed(LazyAutomaton[Key]):
     def _edges_of(self, state: int) -> Row:
         edges = self._edges[state]
         if edges is None:
-            edges = self._edges[state] = self._following(state)
+            edges = self._edges[state] = array("i", self._following(state))
             for target in set(edges) - {DEAD}:
                 self._before[target].append(state)
                 if self._lives[target]:

@@ -9,9 +9,9 @@ Then the grammar begins anew.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import (
@@ -28,34 +28,19 @@ from larksong.engine.events import (
     Text,
     coalesce,
 )
-from larksong.engine.lexeme import Lexeme
-from larksong.engine.readings import Readings, choose
+from larksong.engine.runs import Run, run_at
+from larksong.engine.spelled import Spelled
 from larksong.engine.stack import Bound, Branch, Configuration, Edge
 from larksong.engine.terminals import Role
+from larksong.engine.vocabulary import Vocabulary
 
-# Terminals nest in the depth of Python's stack while a piece is read.
-_PIECE = 48
-
-
-_FEWEST_IN_RUNS = 32
 _RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
     Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
 }  # fmt: skip
+_KNOWN_RUNS: WeakKeyDictionary[Automaton, dict[tuple[Bound, int], Run | None]] = WeakKeyDictionary()
 
-
-class _Run(NamedTuple):
-    """Bytes on which a terminal stays as it is, and the event that tells them."""
-
-    pattern: re.Pattern[bytes]
-    event: Callable[[bytes], ParseEvent]
-
-
-def _run(lexeme: Lexeme, state: int, event: Callable[[bytes], ParseEvent]) -> _Run | None:
-    row = lexeme.row(state)
-    same = bytes(byte for byte in range(128) if row[byte] == state)
-    if len(same) < _FEWEST_IN_RUNS or lexeme.held(state) or lexeme.final(state):
-        return None
-    return _Run(re.compile(b"[" + re.escape(same) + b"]+"), event)
+# Terminals nest in the depth of Python's stack while a piece is read.
+_PIECE = 48
 
 
 class TextReader:
@@ -68,12 +53,13 @@ class TextReader:
     def __init__(
         self, first: Automaton, again: Automaton, on: Automaton, spelled: tuple[bytes, bytes] | None = None
     ) -> None:
-        self._spelled = _Spelled(*spelled) if spelled is not None else None
+        self._spelled = Spelled(*spelled) if spelled is not None else None
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
-        self._open: Readings = {}
-        self._runs: dict[tuple[Bound, int], _Run | None] = {}
-        self._bytes_are_tokens = first.vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
+        self._open: dict[int, list[ParseEvent]] = {}
+        """what each reading of a value holds whose type is still open, by its kind (see `Branch`)"""
+        self._runs: dict[Configuration, Run | None] = {}
+        self._bytes_are_tokens = _bytes_are_tokens(first.vocabulary)
         self._name = b""
         self._function: str | None = None
         self._parameter: str | None = None
@@ -86,18 +72,31 @@ class TextReader:
         found: list[ParseEvent] = []
         at = 0
         while at < len(data):
-            run = self._run()
+            here = self._at
+            run = self._runs[here] if here in self._runs else self._runs.setdefault(here, self._run())
             if run is not None and (match := run.pattern.match(data, at)) is not None:
                 at = match.end()
                 self._told(run.event(match.group()), found)
                 continue
-            if run is not None and self._bytes_are_tokens:
-                # Beside a run stand a few bytes that lead back to it, on ways that are known.
-                edge = self._automaton.edge(self._at, data[at])
-                if edge is not None and not edge.branches:
-                    self._raw.append(data[at])
+            if self._bytes_are_tokens:
+                # What stands beside runs is much the same in all turns: its ways are known.
+                edge = self._automaton.edge(here, data[at])
+                if edge is not None:
+                    byte, events = data[at], edge.events
                     at += 1
-                    self._take(edge.target, edge.events, (), found)
+                    # By far the most bytes tell nothing yet, or a piece of a JSON value.
+                    if not events and (not edge.branches or self._kept(edge.branches)):
+                        self._at = edge.target
+                        self._raw.append(byte)
+                        continue
+                    quiet = self._spelled is None or not self._spelled.held
+                    if len(events) == 1 and type(events[0]) is Json and not edge.branches and quiet:
+                        self._at, self._name = edge.target, b""
+                        self._raw.clear()
+                        found.append(events[0])
+                        continue
+                    self._raw.append(byte)
+                    self._take(edge.target, events, edge.branches, found)
                     continue
             size = _PIECE if run is None else 1
             pending = [data[at : at + size]]
@@ -106,7 +105,7 @@ class TextReader:
                 self._read(pending.pop(), pending, found)
         return coalesce(found)
 
-    def _run(self) -> _Run | None:
+    def _run(self) -> Run | None:
         """The bytes that change nothing where the reader stands: most bytes of a long value."""
         if len(self._at.threads) != 1:
             return None
@@ -114,10 +113,13 @@ class TextReader:
         event = _RUNS.get(thread.bound.terminal.role)
         if event is None or not thread.bound.streams:
             return None
+        runs = _KNOWN_RUNS.get(self._automaton)
+        if runs is None:
+            runs = _KNOWN_RUNS.setdefault(self._automaton, {})
         key = (thread.bound, thread.state)
-        if key not in self._runs:
-            self._runs[key] = _run(thread.bound.lexeme, thread.state, event)
-        return self._runs[key]
+        if key not in runs:
+            runs[key] = run_at(thread.bound.lexeme, thread.state, event)
+        return runs[key]
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
@@ -131,7 +133,7 @@ class TextReader:
 
     def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
         """Read a piece; what of it is to be read later goes on top of `pending`."""
-        edge = self._automaton.step(self._at, data)
+        edge = self._automaton.edges.step(self._at, data)
         structural = edge is not None and self._changes(edge)
         if len(data) > 1 and (edge is None or structural):
             half = len(data) // 2
@@ -157,11 +159,44 @@ class TextReader:
     ) -> None:
         self._at = target
         if branches:
-            self._open, events = choose(self._open, events, branches)
+            events = (*events, *self._branched(branches))
         for event in events:
             self._told(event, found)
         if events and _is_answer(target):
             self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
+
+    def _kept(self, branches: tuple[Branch, ...]) -> bool:
+        """Let the two readings of a value go on side by side, if that is what the step is."""
+        if not len(branches) == 2 == len(self._open):
+            return False
+        one, other = branches
+        if not one.was_text == one.is_text != other.was_text == other.is_text:
+            return False
+        self._open[one.is_text] += one.events
+        self._open[other.is_text] += other.events
+        return True
+
+    def _branched(self, branches: tuple[Branch, ...]) -> Sequence[ParseEvent]:
+        """Go on with the readings of a value; what the one that is left has held.
+
+        It does what `choose` does, in place: long values are read byte by byte.
+        """
+        if self._kept(branches):
+            return ()
+        after: dict[int, list[ParseEvent]] = {}
+        for was_text, is_text, events in branches:
+            if is_text in after:
+                continue
+            shared = sum(branch.was_text == was_text for branch in branches) > 1
+            held = self._open.get(was_text, [])
+            after[is_text] = held = [*held] if shared else held
+            held += events
+        if len(after) > 1:
+            self._open = after
+            return ()
+        (left,) = after.values()
+        self._open = {}
+        return left
 
     def _told(self, event: ParseEvent, found: list[ParseEvent]) -> None:
         match event:
@@ -269,32 +304,16 @@ class TextReader:
         """Of several readings of a value keep the typed one."""
         if self._open:
             kind = min(self._open)
-            self._open, events = choose(self._open, (), (Branch(kind, kind, ()),))
-            for event in events:
+            for event in self._branched((Branch(kind, kind, ()),)):
                 self._told(event, found)
+
+
+@lru_cache(maxsize=64)
+def _bytes_are_tokens(vocabulary: Vocabulary) -> bool:
+    return vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
 
 
 def _is_answer(at: Configuration) -> bool:
     """Whether nothing but visible text or reasoning is being read."""
     roles = [thread.bound.terminal.role for thread in at.threads]
     return len(roles) == 1 and roles[0] in (Role.CONTENT, Role.REASONING)
-
-
-class _Spelled:
-    """Puts a text in the place of a marker inside raw strings, however they are cut."""
-
-    def __init__(self, marker: bytes, text: bytes) -> None:
-        self._marker, self._text = marker, text
-        self._held = b""
-
-    def take(self, event: ParseEvent, found: list[ParseEvent]) -> ParseEvent:
-        """`event` as it is to be told; what was held back before it goes to `found`."""
-        if not isinstance(event, Text):
-            if self._held:
-                found.append(Text(self._held))
-                self._held = b""
-            return event
-        data = (self._held + event.data).replace(self._marker, self._text)
-        held = next((n for n in range(len(self._marker) - 1, 0, -1) if data.endswith(self._marker[:n])), 0)
-        self._held = data[len(data) - held :]
-        return Text(data[: len(data) - held])

@@ -7,18 +7,21 @@ whole level through the transition table.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.dfa import DEAD, DFA, is_final
-from larksong.engine.trie import Position
+from larksong.engine.interior import Bools, Interior, Ints
+from larksong.engine.trie import Position, Trie
 
-Ints = NDArray[np.int64]
 _NONE = np.zeros(0, np.int64)
-_FEW = 48  # nodes up to which following each by itself is faster than a numpy step for all
+# Up to so many nodes, with so many tokens below them for each level, are followed one by one.
+_FEW, _FEW_A_LEVEL = 200, 20
+# Of so few nodes it is not worth asking which branches stay inside.
+_FEW_TO_HOLD = 32
 
 
 class Exit(NamedTuple):
@@ -34,12 +37,16 @@ class Exit(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """`ids`: tokens that end inside the automaton, each with its end state and number of characters."""
+    """`ids`: tokens that end inside the automaton, each with its end state and number of characters.
+
+    `nodes`: trie nodes whose whole branches end inside, where it does not matter in which state.
+    """
 
     ids: Ints
     states: Ints
     counts: Ints
     exits: list[Exit]
+    nodes: Ints
 
 
 class Sweeper:
@@ -49,73 +56,118 @@ class Sweeper:
         self._dfa, self._begins_character = dfa, begins
         self._table = np.full((16, 256), DEAD - 1, np.int64)
         self._begins = np.zeros(16, np.int64)
+        self._interior = Interior(dfa)
         self._lock = threading.Lock()
 
-    def sweep(self, state: int, position: Position) -> Sweep:
-        """Read all tokens of `position` from `state` on."""
+    def sweep(self, state: int, position: Position, *, ends: bool = True) -> Sweep:
+        """Read all tokens of `position` from `state` on; without `ends` whole branches at once."""
         trie, dfa, nodes = position.trie, self._dfa, position.nodes
         states, counts = np.full(len(nodes), state), np.zeros(len(nodes), np.int64)
         inside: list[tuple[Ints, Ints, Ints]] = []
+        whole = [_NONE]
         exits: list[Exit] = []
-        while len(nodes) > _FEW:
-            table, begins = self._rows(states)
+        while not self._is_thin(trie, nodes):
+            distinct = _distinct(states)
+            table, begins = self._rows(distinct)
             following = table[states, trie.byte[nodes]]
-            for at, count, here in _groups(states, counts, following < 0):
-                if dfa.accepts(at):
+            accepting = [at for at in distinct if dfa.accepts(at)]
+            if accepting:
+                left = (following < 0) & _any_of(states, distinct, accepting)
+                for at, count, here in _groups(states, counts, left):
                     exits.append(Exit(at, count, nodes[here], _NONE))
-            counts = counts + begins[states]
             alive = following >= 0
-            nodes, states, counts = nodes[alive], following[alive], counts[alive]
-            ended = [at for at in _distinct(states) if is_final(dfa, at)]
+            counts = (counts + begins[states])[alive]
+            nodes, states = nodes[alive], following[alive]
+            distinct = _distinct(states)
+            ended = [at for at in distinct if is_final(dfa, at)]
             if ended:
-                complete = np.isin(states, ended)
+                complete = _any_of(states, distinct, ended)
                 for at, count, here in _groups(states, counts, complete):
                     exits.append(Exit(at, count, trie.children(nodes[here])[0], trie.tokens(nodes[here])[0]))
                 nodes, states, counts = nodes[~complete], states[~complete], counts[~complete]
+                distinct = [at for at in distinct if at not in ended]
+            if not ends and len(nodes) > _FEW_TO_HOLD:
+                held = self._held(trie, nodes, states, distinct)
+                whole.append(nodes[held])
+                nodes, states, counts = nodes[~held], states[~held], counts[~held]
             ids, owner = trie.tokens(nodes)
             inside.append((ids, states[owner], counts[owner]))
             nodes, owner = trie.children(nodes)
             states, counts = states[owner], counts[owner]
         inside.append(self._follow(position, nodes, states, counts, exits))
         ids, states, counts = (np.concatenate(arrays) for arrays in zip(*inside, strict=True))
-        return Sweep(ids, states, counts, exits)
+        return Sweep(ids, states, counts, exits, np.concatenate(whole))
+
+    def _held(self, trie: Trie, nodes: Ints, states: Ints, distinct: list[int]) -> Bools:
+        """Which nodes' branches end inside wherever they end; those of leaves always do."""
+        depths = trie.depth[nodes]
+        held: Bools = depths == 0
+        inner = np.flatnonzero(depths)
+        if len(inner):
+            below = trie.below[:, nodes[inner]]
+            held[inner] = self._interior.holds(states[inner], distinct, below, depths[inner])
+        return held
+
+    @staticmethod
+    def _is_thin(trie: Trie, nodes: Ints) -> bool:
+        """Whether following each node by itself is faster than a numpy step for all, level by level."""
+        if len(nodes) > _FEW:
+            return False
+        tokens = int((trie.last_below[nodes] - trie.first_below[nodes]).sum())
+        return tokens <= _FEW_A_LEVEL * int(trie.depth[nodes].max(initial=1))
 
     def _follow(
         self, position: Position, nodes: Ints, states: Ints, counts: Ints, exits: list[Exit]
     ) -> tuple[Ints, Ints, Ints]:
         """The rest of a sweep, node by node: long tokens make many levels with hardly a node in them."""
-        trie, dfa, begins = position.trie, self._dfa, self._begins_character
+        dfa, row, begins = self._dfa, self._dfa.row, self._begins_character
+        byte, tokens, first_child, last_child, first_token, last_token, run_end = position.trie.one_by_one
         left: dict[tuple[int, int], tuple[list[int], list[int]]] = {}
         found: list[tuple[int, int, int]] = []
-        todo = list(zip(nodes.tolist(), states.tolist(), counts.tolist(), strict=True))
+        todo: list[tuple[int, int, int]] = []
+
+        def read(nodes: Iterable[int], read_bytes: Iterable[int], state: int, count: int) -> None:
+            """Go on with the bytes of `nodes` from `state`; the others come after its end, if it is one."""
+            step = row(state)
+            further = count + begins(state)
+            dead: list[int] = []
+            for node, each in zip(nodes, read_bytes, strict=True):
+                following = step[each]
+                if following < 0:
+                    dead.append(node)
+                elif following == state and further == count:
+                    todo.append((run_end[node], state, count))
+                else:
+                    todo.append((node, following, further))
+            if dead and dfa.accepts(state):
+                left.setdefault((state, count), ([], []))[0].extend(dead)
+
+        for node, state, count in zip(nodes.tolist(), states.tolist(), counts.tolist(), strict=True):
+            read((node,), (byte[node],), state, count)
         for node, state, count in todo:
-            following = dfa.row(state)[trie.byte[node]]
-            if following < 0:
-                if dfa.accepts(state):
-                    left.setdefault((state, count), ([], []))[0].append(node)
-                continue
-            count += begins(state)
-            children = range(int(trie.first_child[node]), int(trie.last_child[node]))
-            ids = trie.ids[trie.first_token[node] : trie.last_token[node]].tolist()
-            if is_final(dfa, following):
-                group = left.setdefault((following, count), ([], []))
-                group[0].extend(children)
+            first, last = first_child[node], last_child[node]
+            ids = tokens[first_token[node] : last_token[node]]
+            if is_final(dfa, state):
+                group = left.setdefault((state, count), ([], []))
+                group[0].extend(range(first, last))
                 group[1].extend(ids)
-            else:
-                found += [(token, following, count) for token in ids]
-                todo += [(child, following, count) for child in children]
+                continue
+            for token in ids:
+                found.append((token, state, count))
+            if first < last:
+                read(range(first, last), byte[first:last], state, count)
         for (state, count), (onward, ended) in left.items():
             exits.append(Exit(state, count, np.array(onward, np.int64), np.array(ended, np.int64)))
         ended_inside = np.array(found, np.int64).reshape(-1, 3)
         return ended_inside[:, 0], ended_inside[:, 1], ended_inside[:, 2]
 
-    def _rows(self, states: Ints) -> tuple[Ints, Ints]:
+    def _rows(self, states: Iterable[int]) -> tuple[Ints, Ints]:
         """The transition table and what begins a character, complete for `states`.
 
         Another thread may replace them by larger ones at any time; those given out stay complete.
         """
         with self._lock:
-            for state in _distinct(states):
+            for state in states:
                 while state >= len(self._table):
                     self._table = np.vstack([self._table, np.full_like(self._table, DEAD - 1)])
                     self._begins = np.concatenate([self._begins, np.zeros_like(self._begins)])
@@ -127,6 +179,16 @@ class Sweeper:
 
 def _distinct(states: Ints) -> list[int]:
     return np.flatnonzero(np.bincount(states)).tolist()
+
+
+def _any_of(states: Ints, distinct: list[int], chosen: list[int]) -> Bools:
+    """Which of `states`, all among `distinct`, are `chosen`."""
+    if len(chosen) == len(distinct):
+        return np.ones(len(states), bool)
+    is_chosen = np.zeros(max(distinct) + 1, bool)
+    is_chosen[chosen] = True
+    found: Bools = is_chosen[states]
+    return found
 
 
 def _groups(states: Ints, counts: Ints, chosen: NDArray[np.bool_]) -> list[tuple[int, int, Ints]]:

@@ -82,20 +82,17 @@ class Choice:
     """One of a finite set of texts; each has a label: the value that the terminal pushes.
 
     In terminals with the role JSON a label of type str is the JSON text to report instead (`True` → `true`).
-    `prefixes`: spellings of what stands before each of them; every one is the end of the first.
+    `prefix`: what stands before each of them.
     """
 
     words: tuple[tuple[str, Value], ...]
-    prefixes: tuple[str, ...] = ("",)
+    prefix: str = ""
 
     def dfa(self) -> DFA:
-        return Words(
-            [(text.encode(), label) for text, label in self.words],
-            [prefix.encode() for prefix in self.prefixes],
-        )
+        return Words([(text.encode(), label) for text, label in self.words], self.prefix.encode())
 
     def lark(self) -> str:
-        return " | ".join(lark_string(prefix + text) for text, _ in self.words for prefix in self.prefixes)
+        return " | ".join(lark_string(self.prefix + text) for text, _ in self.words)
 
 
 @dataclass(frozen=True)
@@ -182,6 +179,11 @@ class JsonText:
 
     def dfa(self) -> DFA:
         return Quoted(self.language.json_dfa())
+
+    def basis(self) -> JsonText | None:
+        """The terminal without bounds on the length, from whose walks this one's are made far from them."""
+        plain = self.language.unbounded
+        return None if plain in (self.language, Language()) else JsonText(plain)
 
     def lark(self) -> str:
         # Lark's own lexers get the length and the excluded texts; patterns are for the engine alone.

@@ -11,21 +11,39 @@ inside a token merge into one position, so what may follow is explored once for 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
+from larksong.engine.interior import branches
+
 Nodes = NDArray[np.int64]
 Arrays = Mapping[str, NDArray[Any]]
+
+
+class OneByOne(NamedTuple):
+    """Arrays of a trie for reading single entries, which takes a fraction of the time that numpy needs."""
+
+    byte: memoryview
+    ids: memoryview
+    first_child: memoryview
+    last_child: memoryview
+    first_token: memoryview
+    last_token: memoryview
+    run_end: memoryview
 
 
 class Trie:
     """Byte trie over `tokens` (id → bytes; empty entries are left out).
 
     Arrays, one entry a node: `byte` uint8; `first_child`, `last_child` int64 (half-open range of nodes);
-    `first_token`, `last_token` int64 (half-open range in `ids`, the token ids sorted by bytes). `arrays` are
-    those of an earlier trie over the same tokens, to save the time of making them.
+    `first_token`, `last_token` int64 (half-open range in `ids`, the ids of tokens that end in it);
+    `first_below`, `last_below` (half-open range in `sorted_ids`: those that end in it or below); `below`,
+    `depth` (what is below, see `engine/interior.py`); `run_end` (the last node of those that only repeat
+    the node's byte, one below the other, without a token that ends before it). `arrays` are those of an
+    earlier trie over the same tokens, to save the time of making them.
     """
 
     def __init__(self, tokens: Sequence[bytes], width: int, arrays: Arrays | None = None) -> None:
@@ -33,12 +51,16 @@ class Trie:
         self.longest = max(map(len, tokens), default=0)
         self.arrays = _build(tokens, self.longest) if arrays is None else arrays
         self.byte = self.arrays["byte"]
-        self.ids = self.arrays["ids"]
+        self.ids, self.sorted_ids = self.arrays["ids"], self.arrays["sorted_ids"]
         self.first_child, self.last_child = self.arrays["first_child"], self.arrays["last_child"]
         self.first_token, self.last_token = self.arrays["first_token"], self.arrays["last_token"]
+        self.first_below, self.last_below = self.arrays["first_below"], self.arrays["last_below"]
+        self.below, self.depth = self.arrays["below"], self.arrays["depth"]
+        self.one_by_one = OneByOne(*(self.arrays[name].data for name in OneByOne._fields))
         self._text, self._offsets = self.arrays["text"].tobytes(), self.arrays["offsets"]
         self._numbers = np.arange(max(len(self.byte), len(self.ids)) + 1)
         self._after: dict[int, Position] = {}
+        self._merged: WeakValueDictionary[bytes, Position] = WeakValueDictionary()
         self.root = self.after(0)
 
     def after(self, node: int) -> Position:
@@ -49,6 +71,12 @@ class Trie:
             ids = self.ids[self.first_token[node] : self.last_token[node]]
             found = self._after.setdefault(node, Position(self, nodes, ids))
         return found
+
+    def position(self, nodes: Nodes, ids: NDArray[np.int64]) -> Position:
+        """The position of these places; the same object for the same places as long as somebody has it."""
+        key = nodes.tobytes() + b"|" + ids.tobytes()
+        found = self._merged.get(key)
+        return self._merged.setdefault(key, Position(self, nodes, ids)) if found is None else found
 
     def inside_a_token(self, text: bytes) -> bool:
         """Whether some token contains `text` beyond its first byte."""
@@ -65,6 +93,10 @@ class Trie:
         """All children of `nodes`, and for each the index of its parent in `nodes`."""
         return _ranges(self.first_child[nodes], self.last_child[nodes])
 
+    def tokens_below(self, nodes: Nodes) -> NDArray[np.int64]:
+        """Ids of all tokens that end in `nodes` or below."""
+        return self.sorted_ids[_ranges(self.first_below[nodes], self.last_below[nodes])[0]]
+
     def tokens(self, nodes: Nodes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ids of all tokens that end in `nodes`, and for each the index of its node in `nodes`."""
         indices, owner = _ranges(self.first_token[nodes], self.last_token[nodes])
@@ -80,6 +112,8 @@ def _build(tokens: Sequence[bytes], longest: int) -> Arrays:
     byte = [np.zeros(1, np.uint8)]
     parent = [np.zeros(1, np.int64)]
     last = np.zeros(len(order), np.int64)  # the node in which a token's prefix so far ends
+    first_below, last_below = [np.zeros(1, np.int64)], [np.full(1, len(order))]
+    levels = [0, 1]
     count = 1
     alive = np.arange(len(order))
     for depth in range(longest):
@@ -91,20 +125,49 @@ def _build(tokens: Sequence[bytes], longest: int) -> Arrays:
         last[alive] = count - 1 + np.cumsum(new)
         byte.append(here[new])
         parent.append(above[new])
-        count += int(new.sum())
+        begins = np.flatnonzero(new)
+        first_below.append(alive[begins])
+        last_below.append(alive[np.append(begins[1:], len(alive)) - 1] + 1)
+        count += len(begins)
+        levels.append(count)
     parents = np.concatenate(parent)[1:]  # ascending, since each level is ordered by its parents
     nodes = np.arange(count)
     by_node = np.argsort(last, kind="stable")
+    bytes_, ids = np.concatenate(byte), np.array(order, np.int64)
+    first_child = np.searchsorted(parents, nodes, "left") + 1
+    last_child = np.searchsorted(parents, nodes, "right") + 1
+    below, depths = branches(bytes_, parents, levels)
+    first_token = np.searchsorted(last[by_node], nodes, "left")
+    last_token = np.searchsorted(last[by_node], nodes, "right")
     return {
-        "byte": np.concatenate(byte),
-        "ids": np.array(order, np.int64)[by_node],
-        "first_child": np.searchsorted(parents, nodes, "left") + 1,
-        "last_child": np.searchsorted(parents, nodes, "right") + 1,
-        "first_token": np.searchsorted(last[by_node], nodes, "left"),
-        "last_token": np.searchsorted(last[by_node], nodes, "right"),
+        "byte": bytes_,
+        "ids": ids[by_node],
+        "sorted_ids": ids,
+        "first_child": first_child,
+        "last_child": last_child,
+        "first_below": np.concatenate(first_below),
+        "last_below": np.concatenate(last_below),
+        "below": below,
+        "depth": depths,
+        "first_token": first_token,
+        "last_token": last_token,
+        "run_end": _run_ends(
+            bytes_, first_child, (last_child - first_child == 1) & (first_token == last_token)
+        ),
         "text": text,
         "offsets": offsets,
     }
+
+
+def _run_ends(byte: NDArray[np.uint8], first_child: Nodes, is_passed: NDArray[np.bool_]) -> Nodes:
+    nodes = np.arange(len(byte))
+    child = np.where(is_passed, first_child, nodes)
+    ends = np.where(byte[child] == byte, child, nodes)
+    while True:
+        further = ends[ends]
+        if np.array_equal(further, ends):
+            return ends
+        ends = further
 
 
 def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -122,7 +185,7 @@ def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[
 class Position:
     """A merged place in the trie: `nodes` to be consumed next, `ids` of the tokens that end here."""
 
-    __slots__ = ("_below", "_bytes", "_children", "_piece", "ids", "nodes", "trie")
+    __slots__ = ("__weakref__", "_below", "_bytes", "_children", "_piece", "ids", "nodes", "trie")
 
     def __init__(self, trie: Trie, nodes: Nodes, ids: NDArray[np.int64]) -> None:
         self.trie, self.nodes, self.ids = trie, nodes, ids
@@ -149,7 +212,7 @@ class Position:
         if self._bytes.find(byte, at + 1) < 0:
             return trie.after(int(self.nodes[at]))
         nodes = self.nodes[trie.byte[self.nodes] == byte]
-        return Position(trie, trie.children(nodes)[0], trie.tokens(nodes)[0])
+        return trie.position(trie.children(nodes)[0], trie.tokens(nodes)[0])
 
     @property
     def piece(self) -> Piece:

@@ -16,6 +16,7 @@ from tokenizers import AddedToken, Tokenizer
 from larksong.engine.errors import EngineError
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_PIECE = re.compile(r"｜\w+｜")
 _SENTENCEPIECE_SPACE = "\u2581"
 # What no grammar can do without: ASCII text, and the bytes that complete a character once it was begun.
 _NEEDED_BYTES = frozenset({0x0A, *range(0x20, 0x7F), *range(0x80, 0xC0)})
@@ -37,7 +38,8 @@ class Vocabulary:
     Which added tokens are text? A special one never is: models use it as a marker, and a grammar matches it
     by id. The flag alone does not find all markers, though: Qwen's `<tool_call>` and `<think>` are added
     tokens with `special: false`. So an added token that is not special is text only if it has no punctuation
-    at all (runs of blanks, a letter); a marker always has some.
+    at all (runs of blanks, a letter); a marker always has some. And a token between fullwidth bars
+    (`｜DSML｜`) is no whole marker but a piece of several (`<｜DSML｜invoke name="`): it stands for letters.
     """
 
     tokens: tuple[bytes, ...] = field(repr=False)
@@ -197,7 +199,7 @@ def _added_text(token: AddedToken, to_bytes: Callable[[str, int], bytes]) -> byt
     if to_bytes is _byte_fallback_bytes:
         text = text.replace(_SENTENCEPIECE_SPACE, " ")
     is_text = not token.special and all(char.isspace() or char.isalnum() for char in text)
-    return text.encode() if is_text else None
+    return text.encode() if is_text or _PIECE.fullmatch(text) else None
 
 
 def _eos_id(tokenizer: Tokenizer, eos: str | int, size: int) -> int:

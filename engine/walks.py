@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from larksong.engine.dfa import Counted, StringsExcept, Words
+from larksong.engine.interior import Ints
 from larksong.engine.sweep import Exit, Sweep, groups
 from larksong.engine.text import StopText
 from larksong.engine.trie import Piece, Position, Trie, clear, set_bits, union
@@ -33,7 +34,8 @@ class Walk(NamedTuple):
 
 def of_sweep(sweep: Sweep, trie: Trie, outcome: Outcome) -> Walk:
     """The walk that a sweep found."""
-    return Walk(Piece.of(sweep.ids, trie.words), _crossings(sweep.exits, trie, outcome))
+    ids = np.concatenate([sweep.ids, trie.tokens_below(sweep.nodes)])
+    return Walk(Piece.of(ids, trie.words), _crossings(sweep.exits, trie, outcome))
 
 
 def _crossings(exits: Iterable[Exit], trie: Trie, outcome: Outcome) -> Crossings:
@@ -44,10 +46,9 @@ def _crossings(exits: Iterable[Exit], trie: Trie, outcome: Outcome) -> Crossings
     return tuple(
         (
             result,
-            Position(
-                trie,
-                np.concatenate([each.nodes for each in group]),
-                np.concatenate([each.ids for each in group]),
+            trie.position(
+                np.sort(np.concatenate([each.nodes for each in group])),
+                np.sort(np.concatenate([each.ids for each in group])),
             ),
         )
         for result, group in by_outcome.items()
@@ -90,9 +91,16 @@ def of_other_strings(strings: StringsExcept, any_string: Walk, state: int, posit
     if not ends:
         return any_string
     ((outcome, all_ends),) = any_string.crossings
-    nodes = np.setdiff1d(all_ends.nodes, np.concatenate([end.nodes for end in ends]))
-    ids = np.setdiff1d(all_ends.ids, np.concatenate([end.ids for end in ends]))
-    return Walk(any_string.inside, ((outcome, Position(position.trie, nodes, ids)),))
+    nodes = _without(all_ends.nodes, np.concatenate([end.nodes for end in ends]))
+    ids = _without(all_ends.ids, np.concatenate([end.ids for end in ends]))
+    return Walk(any_string.inside, ((outcome, position.trie.position(nodes, ids)),))
+
+
+def _without(all_sorted: Ints, some: Ints) -> Ints:
+    """The members of a sorted array other than `some` of them."""
+    kept = np.ones(len(all_sorted), bool)
+    kept[np.searchsorted(all_sorted, some)] = False
+    return all_sorted[kept]
 
 
 class Reached(NamedTuple):

@@ -183,13 +183,16 @@ class ElementFormat(WireFormat):
         return "".join(written) + self.function_close[0]
 
 
-def letter_stops(of: ElementFormat) -> tuple[Stop, ...]:
+def letter_stops(of: ElementFormat, vocabulary: Vocabulary | None = None) -> tuple[Stop, ...]:
     """Where a raw value ends whose close marker is letters: at the whole marker and what comes next.
 
     Where the next piece may not come (no parameter is left, or a required one is missing), it is refused as
-    soon as its name stands there.
+    soon as its name stands there. Where what comes next is a token, the marker alone ends the value.
     """
     close = "".join(of.value_close)
+    following = (of.marker(text, vocabulary) for text in (of.key_open, of.function_close[0]))
+    if any(isinstance(marker, Special) for marker in following):
+        return (Stop(close.encode(), ("PARAMETER_CLOSE",)),)
     function = close + of.function_close[0]
     return (
         Stop((close + of.key_open).encode(), ("PARAMETER_CLOSE", "PARAMETER")),
@@ -211,7 +214,7 @@ class _Parameters:
         self._vocabulary = vocabulary
         self._closers = self._merged(of.value_close)
         self._by_token = isinstance(self._closers[0], Special)
-        self._stops = () if self._by_token else letter_stops(of)
+        self._stops = () if self._by_token else letter_stops(of, vocabulary)
 
     def _merged(self, texts: Sequence[str]) -> list[Definition]:
         """The markers of `texts`; neighbours in letters are one."""

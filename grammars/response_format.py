@@ -1,4 +1,4 @@
-"""Answers that are JSON of a given schema and nothing else."""
+"""Answers that are JSON of a given schema: the whole turn, or the text of a turn that may have calls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Special, Terminal
+from larksong.engine.grammar import Grammar, Rule
+from larksong.engine.terminals import Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import RuleBuilder
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, read_schema
+from larksong.grammars.shortest import shortest_json
 
 _CACHED_SCHEMAS = 256
+_ANSWER = "ANSWER"
 
 JSON_OBJECT: Mapping[str, Any] = {"type": "object"}
 """the schema of the response format `json_object`"""
@@ -47,3 +49,52 @@ def _response_grammar(text: str, vocabulary: Vocabulary, options: Options) -> Gr
     end = builder.terminal(Terminal("END", Special(vocabulary.eos_ids, "<end>")))
     builder.rule(start, (answer, end))
     return builder.grammar("response_format")
+
+
+def calls_or_answer(
+    calls: Grammar, schema: Mapping[str, Any] | bool, options: Options = DEFAULT_OPTIONS
+) -> Grammar:
+    """The grammar `calls` of a turn with tools, with a JSON text of `schema` in the place of its free text.
+
+    Reasoning stays. No text comes before calls, since it would not be of the schema; where calls are required
+    there is no answer. The same object for the same arguments.
+    """
+    return _calls_or_answer(calls, json.dumps(schema), options)
+
+
+@lru_cache(maxsize=_CACHED_SCHEMAS)
+def _calls_or_answer(calls: Grammar, text: str, options: Options) -> Grammar:
+    schema = _response_schema(text, options)
+    rules = tuple(replaced for rule in calls.rules for replaced in _with_answer(rule))
+    used = {name for rule in rules for name in rule.expansion}
+    terminals = {name: terminal for name, terminal in calls.terminals.items() if name in used}
+    if _ANSWER in used:
+        entered = Sub(lambda _: _value_grammar(text, options), lambda _: shortest_json(schema, schema.shapes))
+        terminals[_ANSWER] = Terminal(_ANSWER, entered)
+    return Grammar(rules, terminals, calls.actions, calls.start, f"{calls.title}, or an answer by schema")
+
+
+def _with_answer(rule: Rule) -> list[Rule]:
+    """A rule of a turn with an answer where it ends with text, and without any other text."""
+    *before, last = rule.expansion or ("",)
+    if last == "END" and before and before[-1] == "CONTENT":
+        return [Rule(rule.origin, (*before[:-1], _ANSWER, last))]
+    if "THINK_OPEN" in before or last == "THINK_OPEN":
+        # In letters, what opens reasoning is found in text; before an answer there is no text.
+        return [Rule(rule.origin, tuple(name for name in rule.expansion if name != "CONTENT"))]
+    empty = last == "END" and rule.origin in ("answer", "turn") and not _calls(before)
+    return [] if empty or "CONTENT" in rule.expansion else [rule]
+
+
+def _calls(symbols: list[str]) -> bool:
+    """Whether a turn has calls: they are its only rules."""
+    return any(name.islower() for name in symbols)
+
+
+@lru_cache(maxsize=_CACHED_SCHEMAS)
+def _value_grammar(text: str, options: Options) -> Grammar:
+    schema = _response_schema(text, options)
+    builder = RuleBuilder(schema)
+    start = builder.names.rule("start")
+    builder.rule(start, (builder.value(schema.shapes, "response"),))
+    return builder.grammar("answer")

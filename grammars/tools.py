@@ -26,10 +26,12 @@ class Tool:
 class CallPolicy:
     """How many calls a turn may have, and whether other text may come before them.
 
-    `required`: the turn consists of calls. `only`: the name of the one tool that may be called.
+    `required`: the turn consists of calls. `only`: the name of the one tool that may be called. `reasoning`:
+    whether the model may reason first, in formats that have markers for it.
     """
 
     required: bool = False
     min_calls: int = 0
     max_calls: int | None = None
     only: str | None = None
+    reasoning: bool = True

@@ -76,15 +76,17 @@ class WireFormat(ABC):
     name: str
     aliases: tuple[str, ...] = ()
     template: ClassVar[str]
+    open_template: ClassVar[str] = ""
+    """the template for text that nobody constrained, where it has more ways than `template`"""
     root: ClassVar[str] = "calls"
     call_marker: str
     """the text that begins a call"""
     section_marker: str = ""
     """the text that begins the section of all calls, in formats that have one"""
-    function_prefixes: ClassVar[tuple[str, ...]] = ("",)
-    """the spellings of what stands between the marker and the name, each the end of the first"""
+    function_prefix: ClassVar[str] = ""
+    """what stands between the marker and the name"""
     open_prefixes: ClassVar[tuple[str, ...]] = ()
-    """more spellings for text that nobody constrained"""
+    """its spellings in text that nobody constrained, where there are others"""
     spelled: ClassVar[tuple[str, str] | None] = None
     """a marker that models write inside raw strings for want of a text, and that text"""
     separator: ClassVar[str] = ""
@@ -105,7 +107,7 @@ class WireFormat(ABC):
 
     @abstractmethod
     def function_text(self, name: str) -> str:
-        """A function's name with what ends it; what stands before it is in `function_prefixes`."""
+        """A function's name with what ends it; what stands before it is in `function_prefix`."""
 
     @abstractmethod
     def arguments(self, tool: Tool, parameters: Schema, vocabulary: Vocabulary | None = None) -> Grammar:
@@ -253,11 +255,19 @@ class WireFormat(ABC):
         }
         rules = (
             *self.turn(policy, vocabulary, terminals, in_reasoning),
-            *template_rules(self.template, self.root),
+            *template_rules((is_open and self.open_template) or self.template, self.root),
         )
         if is_open:
-            before = ("BEFORE_NAME",) if "BEFORE_NAME" in terminals else ()
-            rules = tuple(opened for rule in rules for opened in self._opened(rule, bool(by_name), before))
+            befores: list[tuple[str, ...]] = [("BEFORE_NAME",)] if "BEFORE_NAME" in terminals else [()]
+            if "" in self.open_prefixes:
+                befores.append(())
+            rules = tuple(
+                opened
+                for rule in rules
+                for each in befores
+                for opened in self._opened(rule, bool(by_name), each)
+            )
+            rules = tuple(dict.fromkeys(rules))
             rules = self.opened_turn(rules, terminals, is_open == 2)
         used = {name for rule in rules for name in rule.expansion}
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
@@ -279,18 +289,20 @@ class WireFormat(ABC):
         self, by_name: Mapping[str, ToolText], vocabulary: Vocabulary, is_open: bool
     ) -> dict[str, Terminal]:
         marker = self.marker(self.call_marker, vocabulary)
-        prefixes = self.open_prefixes or self.function_prefixes if is_open else self.function_prefixes
-        if not isinstance(marker, Special):
+        prefixes = (is_open and self.open_prefixes) or (self.function_prefix,)
+        optional = is_open and "" in prefixes
+        if not isinstance(marker, Special) and not optional:
             # In letters, what follows the marker belongs to it: the marker alone may be the words of a text.
             marker = self.one_of([self.call_marker + prefix for prefix in prefixes])
             prefixes = ("",)
-        befores: list[str] = []
-        if is_open:
-            # What stands before a name is read before it is known whether the name is declared.
-            befores, prefixes = [each for each in prefixes if each], ("",)
-        functions = Choice(tuple((self.function_text(name), name) for name in by_name), prefixes)
+        # In open text, what stands before a name is read before it is known whether the name is declared.
+        befores = [each for each in prefixes if each] if is_open else []
+        prefix = "" if is_open else prefixes[0]
+        functions = Choice(tuple((self.function_text(name), name) for name in by_name), prefix)
         _, after = self.function_text(_PLACE).split(_PLACE)
-        known = "|".join(re.escape(name) for name in by_name)
+        known = "|".join(
+            [re.escape(name) for name in by_name] + [re.escape(each) + ".*" for each in befores if optional]
+        )
         arguments: Callable[..., Grammar] = self._open_arguments if is_open else self._arguments
         others = {
             **({"BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of(befores))} if befores else {}),
@@ -334,7 +346,7 @@ class WireFormat(ABC):
         terminals["BREAK"] = Terminal("BREAK", BREAK)
         starts: list[tuple[str, ...]] = [("BREAK", "answer")]
         content = stops
-        if self.reasoning is not None:
+        if self.reasoning is not None and (policy.reasoning or in_reasoning):
             opener, closer = (self.marker(text, vocabulary) for text in self.reasoning)
             terminals["THINK_OPEN"] = Terminal("THINK_OPEN", opener)
             terminals["THINK_LEAD"] = Terminal("THINK_LEAD", self.reasoning_lead)
@@ -354,6 +366,8 @@ class WireFormat(ABC):
                 starts.append(("BREAK", "CONTENT", "THINK_OPEN", "THINK_LEAD", "thought"))
                 content = (*stops, Stop(self.reasoning[0].encode(), ("THINK_OPEN",), initial=True))
         terminals["CONTENT"] = Terminal("CONTENT", TextUntil(content, open_end=True), Role.CONTENT)
+        if policy.required and len(starts) == 1 and not in_reasoning:
+            starts = [("answer",)]  # nothing but calls: what opens the first is forced
         rules = [Rule("start", start) for start in starts]
         if any("thought" in start for start in starts):
             closed = ("THINK_CLOSE", "BREAK", "answer")
@@ -411,7 +425,7 @@ def spellings(definition: Definition) -> list[str]:
     if isinstance(definition, Literal):
         return [definition.text]
     if isinstance(definition, Choice):
-        return [prefix + text for text, _ in definition.words for prefix in definition.prefixes]
+        return [definition.prefix + text for text, _ in definition.words]
     return []
 
 

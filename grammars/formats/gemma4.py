@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from larksong.engine.attributes import Member, More
 from larksong.engine.grammar import Grammar
@@ -22,6 +22,7 @@ from larksong.engine.languages import Language
 from larksong.engine.terminals import (
     Choice,
     Definition,
+    JsonString,
     Keys,
     Literal,
     Pattern,
@@ -68,7 +69,7 @@ To call functions, write: {example}"""
 class Gemma4(WireFormat):
     name = "gemma4"
     call_marker = OPEN
-    function_prefixes = ("call:",)
+    function_prefix = "call:"
     spelled = (QUOTE, '"')
     reasoning = ("<|channel>", "<channel|>")
     reasoning_lead = Literal("thought\n")
@@ -110,13 +111,11 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
 
     def arguments(self, tool: Tool, parameters: Schema, vocabulary: Vocabulary | None = None) -> Grammar:
         schema = narrowed(parameters)
-        rules = _Rules(schema, self.marker(QUOTE, vocabulary))
-        start = rules.names.rule("start")
-        rules.rule(start, (rules.value(schema.shapes, tool.name),))
-        return rules.grammar(tool.name)
+        return _Rules(schema, self.marker(QUOTE, vocabulary)).whole(tool.name)
 
     def open_arguments(self, parameters: Schema | None, vocabulary: Vocabulary | None = None) -> Grammar:
-        return self.arguments(Tool("any"), Schema((ObjectShape(),), ANY_SCHEMA.nodes), vocabulary)
+        schema = narrowed(Schema((ObjectShape(),), ANY_SCHEMA.nodes))
+        return _OpenRules(schema, self.marker(QUOTE, vocabulary)).whole("any")
 
     def shortest_arguments(self, parameters: Schema, vocabulary: Vocabulary | None = None) -> str:
         schema = narrowed(parameters)
@@ -171,14 +170,28 @@ class _Rules(RuleBuilder):
     """Shapes → rules for the family's own notation."""
 
     splits = False
+    colon: ClassVar[Definition] = Literal(":")
+    before_name: ClassVar[Definition] = Pattern("")
 
     def __init__(self, schema: Schema, quote: Definition) -> None:
         super().__init__(schema)
+        self._whole = schema.shapes
         self.writes_anything()
         self._by_token = isinstance(quote, Special)
         for name in ("QUOTE_OPEN", "QUOTE_CLOSE"):
             self.terminal(Terminal(name, quote, Role.JSON, says='"'))
         self.comma()
+
+    def grammar(self, title: str) -> Grammar:
+        used = {symbol for rule in self.rules for symbol in rule.expansion}
+        kept = {name: terminal for name, terminal in self.terminals.items() if name in used}
+        return replace(super().grammar(title), terminals=kept)
+
+    def whole(self, name: str) -> Grammar:
+        """The grammar of a tool's arguments."""
+        start = self.names.rule("start")
+        self.rule(start, (self.value(self._whole, name),))
+        return self.grammar(name)
 
     def comma(self) -> str:
         return self.terminal(Terminal("COMMA", Literal(","), Role.JSON, More(), says=", "))
@@ -237,14 +250,25 @@ class _Rules(RuleBuilder):
             found.append((self.terminal(key), self.value(shapes, f"{name}__{shared}")))
         for (names_of, node), having in written.others.items():
             # What a name begins with comes before it is known which name it is.
-            begin = replace(written.key(f"{name}_name_begin", Pattern(""), having), says='"')
+            begin = replace(written.key(f"{name}_name_begin", self.before_name, having), says='"')
             plain = names_of == Language(wanted=(BARE,))
             written_name = Pattern(OTHER_NAME) if plain else TextUntil(open_end=True, language=names_of)
             other = self.json(self.names.terminal(f"{name}_name"), written_name)
-            colon = Terminal(self.names.terminal(f"{name}_name_end"), Literal(":"), Role.JSON, says='": ')
+            colon = Terminal(self.names.terminal(f"{name}_name_end"), self.colon, Role.JSON, says='": ')
             value = self.value(self.nodes(node), f"{name}__other")
             found.append((self.terminal(begin), other, self.terminal(colon), value))
         return found
+
+
+class _OpenRules(_Rules):
+    """Also what nobody constrained: blanks before and after names, strings in plain quotes."""
+
+    colon = Pattern(r":\s{0,9}")
+    before_name = Pattern(r"\s{0,9}")
+
+    def _string(self, language: Language, name: str) -> str:
+        rule = super()._string(language, name)
+        return self.rule(rule, (self.json("PLAIN_STRING", JsonString()),))
 
 
 def _told(member: Member) -> Member:

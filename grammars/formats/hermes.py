@@ -40,7 +40,7 @@ class Hermes(JsonFormat):
     name = "hermes"
     aliases = ("qwen3_json",)
     call_marker = OPEN
-    function_prefixes = ('\n{"name": "', '{"name": "')
+    function_prefix = '\n{"name": "'
     open_prefixes = tuple(
         f'{blank}{{{inner}"name":{gap}"'
         for blank in ("\n", "", " ")
@@ -53,6 +53,16 @@ calls: call
   | calls SEPARATOR call
   | calls call
 call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+
+%declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+"""
+
+    open_template = """
+calls: call
+  | calls SEPARATOR call
+  | calls call
+call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
+  | CALL FUNCTION OBJECT_CLOSE CALL_CLOSE
 
 %declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 """

@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from larksong.engine.terminals import Pattern, Terminal
+from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.wire_format import spellings, tool_lines
 
 SECTION, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 OPEN, CLOSE = "<|tool_call_begin|>", "<|tool_call_end|>"
@@ -37,10 +38,22 @@ class KimiK2(JsonFormat):
     name = "kimi_k2"
     section_marker = SECTION
     call_marker = OPEN
-    function_prefixes = ("functions.",)
+    function_prefix = "functions."
+    open_prefixes = ("functions.", " functions.", "")
     root = "section"
     template = """
 section: SECTION calls SECTION_CLOSE
+calls: call
+  | calls call
+call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
+
+%declare SECTION SECTION_CLOSE CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
+"""
+
+    open_template = """
+section: SECTION calls SECTION_CLOSE
+  | SECTION calls
+  | calls
 calls: call
   | calls call
 call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
@@ -62,6 +75,23 @@ call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
                 ),
             ]
         )
+
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        blanks = r"\s{0,9}"
+        return dict(
+            [
+                carrying("NUMBER", Pattern(rf"[0-9]{{1,9}}{blanks}")),
+                ("SECTION_CLOSE", Terminal("SECTION_CLOSE", self.marker(SECTION_CLOSE, vocabulary))),
+            ]
+        )
+
+    def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
+        """In text that nobody constrained the section's marker may be missing."""
+        found = super().stops(terminals)
+        if "OTHER_NAME" not in terminals:
+            return found
+        alone = spellings(terminals["CALL"].definition)
+        return (*found, *(Stop(text.encode(), ("CALL",)) for text in alone))
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from larksong.engine.attributes import More
 from larksong.engine.terminals import Choice, Literal, Pattern, Terminal
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.wire_format import spellings, tool_lines
 
 SYSTEM = """\
 Given the following functions, please respond with a JSON for a function call with its proper arguments that \
@@ -27,6 +28,10 @@ Respond in the format {{"name": function name, "parameters": dictionary of argum
 Do not use variables.
 
 {tools}"""
+
+
+PYTHON_TAG = "<|python_tag|>"
+OPEN_CALLS = ('{"name": "', '{"name":"', '{ "name": "', '{"type": "function", "name": "')
 
 
 class Llama3Json(JsonFormat):
@@ -40,6 +45,16 @@ calls: call
 call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
 
 %declare CALL SEPARATOR FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
+"""
+
+    open_template = """
+calls: call
+  | PYTHON_TAG call
+  | calls SEPARATOR call
+call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
+  | CALL FUNCTION OBJECT_CLOSE
+
+%declare PYTHON_TAG CALL SEPARATOR FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
@@ -58,12 +73,15 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
                 ),
                 closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
                 ("SEPARATOR", Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}"))),
+                ("PYTHON_TAG", Terminal("PYTHON_TAG", self.marker(PYTHON_TAG, vocabulary))),
+                ("CALL", Terminal("CALL", self.one_of(OPEN_CALLS), predicate=More())),
             ]
         )
 
     def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
         if "OTHER_NAME" in terminals:
-            return super().stops(terminals)
+            tag = spellings(terminals["PYTHON_TAG"].definition)
+            return (*super().stops(terminals), *(Stop(text.encode(), ("PYTHON_TAG",)) for text in tag))
         functions = terminals["FUNCTION"].definition
         assert isinstance(functions, Choice)
         texts = [text for text, _ in functions.words]

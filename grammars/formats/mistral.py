@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from larksong.engine.attributes import More
 from larksong.engine.terminals import Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
@@ -77,6 +78,25 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
             ]
         )
 
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        blanks = r"\s{0,9}"
+        return dict(
+            [
+                ("LIST_OPEN", Terminal("LIST_OPEN", Pattern(rf"{blanks}\[{blanks}"))),
+                ("LIST_CLOSE", Terminal("LIST_CLOSE", Pattern(rf"{blanks}\]"), predicate=self.enough())),
+                (
+                    "CALL",
+                    Terminal("CALL", Pattern(rf'\{{{blanks}"name"{blanks}:{blanks}"'), predicate=More()),
+                ),
+                ("SEPARATOR", Terminal("SEPARATOR", Pattern(rf"{blanks},{blanks}"), predicate=More())),
+                carrying("ARGUMENTS_KEY", Pattern(rf'{blanks},{blanks}"arguments"{blanks}:{blanks}')),
+                closing(
+                    "OBJECT_CLOSE",
+                    Pattern(rf'(?:{blanks},{blanks}"id"{blanks}:{blanks}"[^"]{{0,64}}")?{blanks}\}}'),
+                ),
+            ]
+        )
+
     @property
     def opening(self) -> tuple[str, ...]:
         return ("SECTION", "LIST_OPEN", "CALL")
@@ -106,8 +126,20 @@ call: CALL FUNCTION ARGS ARGUMENTS CALL_CLOSE
 %declare CALL FUNCTION ARGS ARGUMENTS CALL_CLOSE
 """
 
+    open_template = """
+calls: call
+  | calls call
+call: CALL FUNCTION ARGS BLANKS ARGUMENTS CALL_CLOSE
+  | CALL FUNCTION BLANKS ARGUMENTS CALL_CLOSE
+
+%declare CALL FUNCTION ARGS BLANKS ARGUMENTS CALL_CLOSE
+"""
+
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
         return dict([carrying("ARGS", self.marker(ARGUMENTS, vocabulary)), closing("CALL_CLOSE", NOTHING)])
+
+    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+        return dict([carrying("BLANKS", Pattern(r"\s{0,9}")), closing("CALL_CLOSE", Pattern(r"\s{0,9}"))])
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
@@ -132,6 +164,15 @@ call: CALL FUNCTION CALL_ID ID ARGS ARGUMENTS CALL_CLOSE
   | CALL FUNCTION ARGS ARGUMENTS CALL_CLOSE
 
 %declare CALL FUNCTION CALL_ID ID ARGS ARGUMENTS CALL_CLOSE
+"""
+    open_template = """
+calls: call
+  | calls call
+call: CALL FUNCTION CALL_ID ID ARGS BLANKS ARGUMENTS CALL_CLOSE
+  | CALL FUNCTION ARGS BLANKS ARGUMENTS CALL_CLOSE
+  | CALL FUNCTION BLANKS ARGUMENTS CALL_CLOSE
+
+%declare CALL FUNCTION CALL_ID ID ARGS BLANKS ARGUMENTS CALL_CLOSE
 """
 
     def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:

@@ -57,7 +57,8 @@ class Qwen3Coder(ElementFormat):
     name = "qwen3_coder"
     aliases = ("qwen3_5", "qwen3_xml", "step3_5")
     call_marker = OPEN
-    function_prefixes = ("\n<function=", "<function=")
+    function_prefix = "\n<function="
+    open_prefixes = ("\n<function=", "<function=")
     separator = "\n"
     key_open = "<parameter="
     after_key = (">\n",)

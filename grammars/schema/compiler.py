@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 from larksong.engine.decimals import Bound
@@ -18,6 +18,7 @@ from larksong.grammars.schema.document import (
     ALL_TYPES,
     ANY,
     NEVER,
+    Content,
     Document,
     Origin,
     Record,
@@ -27,6 +28,7 @@ from larksong.grammars.schema.drafts import Contains, Draft, Properties, Scopes,
 from larksong.grammars.schema.finish import Finisher
 from larksong.grammars.schema.negation import Negation, negated
 from larksong.grammars.schema.options import Options
+from larksong.grammars.schema.plain import plain_shapes
 from larksong.grammars.schema.shapes import ANYTHING, ANYTHING_SHAPES, Node, Shape
 from larksong.grammars.schema.string_formats import LONGEST, PATTERNS, UNDECIDABLE
 from larksong.grammars.schema.tags import Tags
@@ -42,7 +44,7 @@ _SIMPLE = frozenset({
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
 })  # fmt: skip
 _KEPT_LEAVES = 4096
-_LEAVES: dict[tuple[object, ...], tuple[Shape, ...]] = {}
+_LEAVES: dict[tuple[bool, Content], tuple[Shape, ...]] = {}
 _UNCONDITIONAL: Scopes = frozenset()
 
 
@@ -60,13 +62,37 @@ class Choice(NamedTuple):
     alternatives: tuple[tuple[Work, ...], ...]
 
 
+class _Clock:
+    """A limit of `seconds` of this thread's processor time.
+
+    Asking for that time is a system call, so the wall clock is asked first: no more can have been spent.
+    """
+
+    _UNASKED = 0.05
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._begun: float | None = None
+        self._asks_at = perf_counter() + min(self._UNASKED, seconds)
+
+    def is_over(self) -> bool:
+        if perf_counter() < self._asks_at:
+            return False
+        now = thread_time()
+        if self._begun is None:
+            self._begun = now - min(self._UNASKED, self._seconds)
+        left = self._begun + self._seconds - now
+        self._asks_at = perf_counter() + left
+        return left <= 0
+
+
 class Compiler:
     """The nodes of one document. `widened`: the keywords that were dropped since nothing can enforce them."""
 
     def __init__(self, document: Document, options: Options) -> None:
         self.document = document
         self.options = options
-        self._deadline = thread_time() + options.limits.seconds
+        self._clock = _Clock(options.limits.seconds)
         self.widened: dict[tuple[str, str], str] = {}
         self.dropped: set[Origin] = set()
         self._members: list[frozenset[int]] = [frozenset(), frozenset({NEVER})]
@@ -115,9 +141,13 @@ class Compiler:
 
     def check_time(self) -> None:
         """Refuse the schema if reading it has taken too long."""
-        if thread_time() > self._deadline:
+        if self._clock.is_over():
             limit = self.options.limits.seconds
             self.document.invalid("", None, f"reading it takes more than {limit} s of processor time")
+
+    def union(self, nodes: Iterable[Node]) -> tuple[Shape, ...]:
+        """What one of some nodes means."""
+        return self._finisher.tidy(shape for node in nodes for shape in self.shapes(node))
 
     def is_empty(self, node: Node) -> bool:
         """Whether it is plain that no value satisfies a node. False may also mean: not found out yet."""
@@ -157,27 +187,21 @@ class Compiler:
     def _expand(self, node: Node) -> tuple[Shape, ...]:
         """The shapes of a node; those of schemas without schemas inside are kept for all documents."""
         members = self._members[node]
-        content = self._leaf(next(iter(members))) if len(members) == 1 else None
-        if content is None:
+        if len(members) > 1 or self.dropped:
             return self._multiplied(node)
-        shapes = _LEAVES.get(content)
+        record = self.document.records[next(iter(members))]
+        plain = plain_shapes(record.keywords, self.options.limits)
+        if plain is not None:
+            return plain(self, record.keywords)
+        if not _is_leaf(record):
+            return self._multiplied(node)
+        key = (self.options.formats, record.content)
+        shapes = _LEAVES.get(key)
         if shapes is None:
             if len(_LEAVES) >= _KEPT_LEAVES:
                 _LEAVES.clear()
-            shapes = _LEAVES[content] = self._multiplied(node)
+            shapes = _LEAVES[key] = self._multiplied(node)
         return shapes
-
-    def _leaf(self, number: int) -> tuple[object, ...] | None:
-        """What the shapes of a schema depend on, if there is no schema in it and nothing is dropped."""
-        record = self.document.records[number]
-        if not record.keywords.keys() <= _SIMPLE or self.dropped:
-            return None
-        content: list[object] = [self.options.formats]
-        for item in record.keywords.items():
-            if isinstance(item[1], Values) and item[1].others:
-                return None
-            content += item
-        return tuple(content)
 
     def _multiplied(self, node: Node) -> tuple[Shape, ...]:
         drafts: list[Draft] = []
@@ -441,3 +465,11 @@ class Compiler:
             return self.is_empty(self.node((first, second, context)))
         except Unenforceable:
             return False
+
+
+def _is_leaf(record: Record) -> bool:
+    """Whether there is no schema inside, nor in its values."""
+    keywords = record.keywords
+    return keywords.keys() <= _SIMPLE and not any(
+        keywords[each].others for each in ("enum", "const") if each in keywords
+    )

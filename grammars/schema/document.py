@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 from larksong.grammars.errors import InvalidSchema
 from larksong.grammars.schema.limits import Limits
 from larksong.grammars.schema.references import LATEST, References, Resource, escape
-from larksong.grammars.schema.values import canonical, decimal, is_number, scalar_texts
+from larksong.grammars.schema.values import canonical, decimal, is_number, json_text, scalar_texts
 
 ANY, NEVER = 0, 1
 """the schemas `true` and `false`"""
@@ -40,10 +40,11 @@ class Origin(NamedTuple):
 class Record:
     """A schema as its keywords; schemas inside are numbers. `pointer`: where it was met first.
 
-    `origin` is None for the schemas that stand in the document.
+    `content`: what equal schemas share. `origin` is None for the schemas that stand in the document.
     """
 
     keywords: Mapping[str, Any]
+    content: Content
     pointer: str
     resource: Resource
     origin: Origin | None = None
@@ -65,8 +66,8 @@ class Document:
         self.limits = limits
         self.references = References(root)
         self.records: list[Record] = [
-            Record({}, "", self.references.root),
-            Record({"never": True}, "", self.references.root),
+            Record({}, (), "", self.references.root),
+            Record({"never": True}, (("never", True),), "", self.references.root),
         ]
         self._numbers: dict[Content, int] = {(): ANY, (("never", True),): NEVER}
         self._known: dict[tuple[int, int], tuple[int, Any]] = {}
@@ -83,7 +84,7 @@ class Document:
             return ANY
         if schema is False:
             return NEVER
-        if not isinstance(schema, Mapping):
+        if not isinstance(schema, dict) and not isinstance(schema, Mapping):  # dict: the quick answer
             self.invalid(pointer, None, f"a schema must be an object, true or false, not {kind(schema)}")
         if depth > self.limits.depth:
             self.invalid(pointer, None, f"schemas are nested deeper than {self.limits.depth} levels")
@@ -103,12 +104,12 @@ class Document:
         """The number of a schema that follows from another one, given as keywords of a record."""
         if not keywords:
             return ANY
-        content = (*sorted(keywords.items(), key=_by_keyword), ("origin", origin))
+        content = (*sorted(keywords.items()), ("origin", origin))
         number = self._numbers.get(content)
         if number is None:
             source = self.records[origin.number]
             number = self._numbers[content] = len(self.records)
-            self.records.append(Record(keywords, source.pointer, source.resource, origin))
+            self.records.append(Record(keywords, content, source.pointer, source.resource, origin))
         return number
 
     def target(self, number: int, keyword: str, reference: str) -> int | None:
@@ -125,10 +126,11 @@ class Document:
         found: dict[str, Any] = {}
         if "$ref" in schema and resource.draft <= 7 and resource.declared:
             schema = {"$ref": schema["$ref"]}
+        context = _Context(resource, pointer, depth)
         for keyword, value in schema.items():
             reader = _READERS.get(keyword)
             if reader is not None and (not resource.declared or _SINCE.get(keyword, 0) <= resource.draft):
-                reader(self, found, keyword, value, schema, _Context(resource, pointer, depth))
+                reader(self, found, keyword, value, schema, context)
         number = self._number_of(found, resource, pointer)
         if "nullable" in schema and self._is_nullable(schema, pointer):
             # OpenAPI's way to say: this, or null.
@@ -146,14 +148,14 @@ class Document:
         """The number of the schema with these keywords."""
         if "$ref" in found or "$dynamicRef" in found:
             found["resource"] = id(resource)
-        content = tuple(sorted(found.items(), key=_by_keyword))
+        content = tuple(sorted(found.items()))
         number = self._numbers.get(content)
         if number is None:
             if len(self.records) >= self.limits.schemas:
                 self.invalid(pointer, None, f"there are more than {self.limits.schemas} different schemas")
             number = self._numbers[content] = len(self.records)
             found.pop("resource", None)
-            self.records.append(Record(found, pointer, resource))
+            self.records.append(Record(found, content, pointer, resource))
         return number
 
     # -- errors
@@ -176,8 +178,7 @@ class Document:
         )
 
 
-@dataclass(frozen=True)
-class _Context:
+class _Context(NamedTuple):
     resource: Resource
     pointer: str
     depth: int
@@ -187,10 +188,6 @@ class _Context:
 
 
 Reader = Callable[[Document, dict[str, Any], str, Any, Mapping[str, Any], _Context], None]
-
-
-def _by_keyword(item: tuple[str, Any]) -> str:
-    return item[0]
 
 
 def kind(value: Any) -> str:
@@ -227,7 +224,8 @@ def _named_schemas(
     if len(value) > document.limits.keys:
         document.invalid(where, keyword, f"has more than {document.limits.keys} names")
     for name in value:
-        document.check_text(name, where, keyword)
+        if not name.isascii():
+            document.check_text(name, where, keyword)
     members = tuple(
         (name, document.number(sub, context.resource, f"{where}/{escape(name)}", context.depth + 1))
         for name, sub in value.items()
@@ -237,7 +235,7 @@ def _named_schemas(
     if keyword == "properties":
         # Draft 3 says in the member that it is required.
         required = [
-            name for name, sub in value.items() if isinstance(sub, Mapping) and sub.get("required") is True
+            name for name, sub in value.items() if isinstance(sub, dict) and sub.get("required") is True
         ]
         if required:
             found["required"] = tuple(sorted({*found.get("required", ()), *required}))
@@ -289,16 +287,19 @@ def _values(
         document.invalid(where, keyword, "must be a list of values")
     if len(values) > document.limits.enum_values:
         document.invalid(where, keyword, f"has more than {document.limits.enum_values} values")
-    scalars: dict[str, dict[str, None]] = {}
+    scalars: dict[str, tuple[str, ...]] = {}
     others: dict[int, None] = {}
     for each in values:
         if isinstance(each, str):
             document.check_text(each, where, keyword)
-        if isinstance(each, dict | list):
+            text = json_text(each)
+            scalars[text] = (text,)
+        elif isinstance(each, dict | list):
             others[document.literal(_schema_of(each), where)] = None
         else:
-            scalars.setdefault(canonical(each), {}).update(dict.fromkeys(scalar_texts(each)))
-    found[keyword] = Values(tuple((text, tuple(texts)) for text, texts in scalars.items()), tuple(others))
+            text = canonical(each)
+            scalars[text] = tuple(dict.fromkeys((*scalars.get(text, ()), *scalar_texts(each))))
+    found[keyword] = Values(tuple(scalars.items()), tuple(others))
 
 
 def _schema_of(value: Any) -> dict[str, Any]:

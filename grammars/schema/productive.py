@@ -30,8 +30,9 @@ def without_dead_ends(shapes: Shapes) -> dict[Node, tuple[Shape, ...]]:
             else:
                 left.append(node)
         pending = left
+    # A node with one shape is live because of it.
     if len(live) == len(shapes) and all(
-        _has_value(shape, live) for found in shapes.values() for shape in found
+        _has_value(shape, live) for found in shapes.values() if len(found) > 1 for shape in found
     ):
         return dict(shapes)
     return {

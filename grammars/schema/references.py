@@ -50,9 +50,9 @@ class References:
         self._resources: dict[int, Resource] = {id(root): self.root}
         self._scanned: dict[str, Resource] | None = None
 
-    def enter(self, schema: Any, resource: Resource, pointer: str) -> Resource:
+    def enter(self, schema: Mapping[str, Any], resource: Resource, pointer: str) -> Resource:
         """The resource that `schema` belongs to: one of its own if it has an `$id`."""
-        if schema is resource.root or not isinstance(schema, Mapping):
+        if ("$id" not in schema and "id" not in schema) or schema is resource.root:
             return resource
         identifier = _identifier(schema, resource.draft)
         if not identifier:
@@ -112,7 +112,8 @@ class References:
             else:
                 return None
             pointer = f"{pointer}/{part}"
-            resource = self.enter(schema, resource, pointer)
+            if isinstance(schema, Mapping):
+                resource = self.enter(schema, resource, pointer)
         return Place(schema, resource, pointer)
 
     def _scan(self) -> dict[str, Resource]:
@@ -178,4 +179,6 @@ def _draft(schema: Any, default: int) -> tuple[int, bool]:
 
 def escape(name: str) -> str:
     """A name as a step of a JSON pointer (RFC 6901)."""
-    return str(name).replace("~", "~0").replace("/", "~1")
+    if "~" not in name and "/" not in name:
+        return name
+    return name.replace("~", "~0").replace("/", "~1")

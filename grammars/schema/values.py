@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+_write = json.JSONEncoder(ensure_ascii=False).encode
+
 
 def json_text(value: Any) -> str:
     """The canonical JSON text of a value: as `json.dumps` writes it, without ASCII escapes."""
-    return json.dumps(value, ensure_ascii=False)
+    return _write(value)
 
 
 def decimal(value: float) -> Decimal:

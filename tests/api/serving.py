@@ -82,9 +82,10 @@ def serving(
     tokens_per_second: float | None = None,
     markers: tuple[str, ...] = (),
     schemas: SchemaPolicy = DEFAULT_POLICY,
+    compat: bool = False,
 ) -> Iterator[Served]:
     """A server of `Recorded(*texts, …)` in this wire format."""
     backend = Recorded(*texts, tokens_per_second=tokens_per_second, markers=markers)
-    model = Model(backend, wire_format(format), schemas=schemas)
+    model = Model(backend, wire_format(format), schemas=schemas, compat=compat)
     with BackgroundServer(create_app([model])) as server:
         yield Served(openai.OpenAI(base_url=server.url, api_key="none", max_retries=0), model, backend)

@@ -141,3 +141,19 @@ def test_the_server_may_have_it_on_and_a_request_may_turn_it_off() -> None:
         for said, named in ((None, True), (True, True), (False, False)):
             (choice,) = ask(served, stream=False, max_tokens=150, finish_within_budget=said).choices
             assert ("larksong" in (choice.model_extra or {})) == named
+
+
+def test_a_json_answer_that_does_not_fit_is_complete_and_says_length() -> None:
+    written = json.dumps({"path": "a.py", "content": "word " * 200})
+    wanted = {"type": "json_schema", "json_schema": {"name": "file", "schema": PARAMETERS}}
+    with serving(written, written) as served:
+        whole, cut = (
+            ask(served, stream=False, tools=None, tool_choice=None, response_format=wanted, max_tokens=limit)
+            for limit in (4000, 60)
+        )
+    assert whole.choices[0].finish_reason == "stop"
+    assert json.loads(whole.choices[0].message.content) == json.loads(written)
+    assert cut.choices[0].finish_reason == "length"
+    answer = json.loads(cut.choices[0].message.content)
+    validate(answer, PARAMETERS)
+    assert 0 < len(answer["content"]) < 200

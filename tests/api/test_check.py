@@ -66,9 +66,7 @@ def test_calls_are_checked_as_the_format_writes_them(format: str) -> None:
     answer = ask({**question, "text": right})
     assert answer["accepts"]
     assert answer["widened"] == [{"pointer": "/get_weather/properties/code/pattern", "keyword": "pattern"}]
-    assert (
-        right.encode()[: ask({**question, "text": wrong})["offset"]] == wrong.encode()[: wrong.index("town")]
-    )
+    assert right.encode()[: ask({**question, "text": wrong})["offset"]] == wrong.partition("town")[0].encode()
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,9 @@ from larksong.grammars import format_names, wire_format
 from tests.support.calls import joined, turn
 from tests.support.cuts import every_cut, run, turns
 from tests.support.examples import examples
+from tests.support.markers import MARKERS
 from tests.support.readers import same
 from tests.support.turns import CALLS, TOOLS
-
-MARKERS = ("<tool_call>", "</tool_call>")
 
 
 def deltas(steps: Iterable[Events]) -> list[list[Delta]]:
@@ -53,7 +52,7 @@ def concatenated(steps: Sequence[Sequence[Delta]]) -> tuple[str, str, list[tuple
 @pytest.mark.parametrize("name", format_names())
 @pytest.mark.parametrize("markers", [(), MARKERS], ids=["markers in letters", "markers by id"])
 @given(st.data(), st.integers(0, 2**32))
-@examples(25)
+@examples(6)
 def test_every_cut_of_a_turn_gives_the_same_concatenated_deltas(
     name: str, markers: tuple[str, ...], data: st.DataObject, seed: int
 ) -> None:
@@ -73,7 +72,7 @@ def test_every_cut_of_a_turn_gives_the_same_concatenated_deltas(
 
 @pytest.mark.parametrize("name", format_names())
 def test_calls_of_a_long_turn_are_the_same_however_it_is_cut(name: str) -> None:
-    text = "\n".join(wire_format(name).render_call(*call) for call in CALLS)
+    text = wire_format(name).render_calls(CALLS)
     for cut_up in every_cut(text.encode(), Random(5)):
         _, _, calls = concatenated(deltas(run(name, TOOLS, cut_up)))
         assert [(called, json.loads(arguments)) for called, arguments in calls] == CALLS

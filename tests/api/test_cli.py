@@ -40,6 +40,33 @@ def test_grammar_prints_lark_text(format: str) -> None:
     Lark(result.output, parser="lalr")
 
 
+def test_grammar_prints_lark_text_of_a_schema(tmp_path: Path) -> None:
+    file = tmp_path / "schema.json"
+    file.write_text(json.dumps({"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}))
+    printed = RUNNER.invoke(app, ["grammar", "--schema", str(file)])
+    assert printed.exit_code == 0
+    assert RUNNER.invoke(app, ["grammar", "--schema", "-"], input=file.read_text()).output == printed.output
+    assert "required: a" in printed.output
+    Lark(printed.output, parser="lalr")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "word"),
+    [
+        ([], "", "--schema"),
+        (["-", "--schema", "-"], "[]", "--schema"),
+        (["--schema", "-"], "{", "Expecting"),
+        (["--schema", "-"], '{"type": "text"}', "'text' is not a type"),
+        (["--schema", "-"], '{"pattern": "(a)\\\\1"}', "pattern"),
+    ],
+)
+def test_grammar_says_in_one_line_what_is_wrong(arguments: list[str], text: str, word: str) -> None:
+    result = RUNNER.invoke(app, ["grammar", *arguments], input=text)
+    assert result.exit_code == 2
+    [line] = result.stderr.strip().splitlines()
+    assert word in line
+
+
 @pytest.mark.parametrize("command", ["serve", "demo"])
 @pytest.mark.parametrize(
     ("flags", "words"),

@@ -114,3 +114,17 @@ def test_without_a_template_the_layout_is_chatml() -> None:
     assert _render(None, [{"role": "user", "content": "hi"}], []) == (
         "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
     )
+
+
+APPENDS = """{% set kept = [] %}{% for message in messages %}{% set _ = kept.append(message) %}{% endfor %}\
+{% set _ = messages[0].update({"content": "changed"}) %}{{ kept[0].content }} {{ kept | length }}"""
+
+
+def test_a_template_may_change_lists_of_its_own_but_not_the_request() -> None:
+    messages = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    assert ChatTemplate(APPENDS).render(messages, (), HERMES) == "changed 2"
+    assert messages[0]["content"] == "hi"
+    with pytest.raises(TemplateRefusal):
+        ChatTemplate("{% set _ = [].append(1) %}{{ messages.__class__.__mro__ }}").render(
+            messages, (), HERMES
+        )

@@ -8,6 +8,7 @@ from typing import Any
 import openai
 import pytest
 
+from larksong.grammars import wire_format
 from tests.api.serving import Served, serving
 
 SCHEMA = {
@@ -116,13 +117,34 @@ def test_what_cannot_be_an_answers_schema_is_refused(format: Any, param: str) ->
 
 
 @pytest.mark.parametrize("format", [json_schema(SCHEMA), {"type": "json_object"}])
-def test_calls_cannot_be_asked_for_at_the_same_time(format: dict[str, Any]) -> None:
-    with serving(ANSWER) as server:
-        with pytest.raises(openai.BadRequestError) as refused:
-            ask(server, format, tools=TOOLS)
-        assert (refused.value.param, refused.value.code) == ("response_format", "unsupported_parameter")
-        answer = ask(server, format, tools=TOOLS, tool_choice="none")
-    assert answer.choices[0].message.content == ANSWER
+def test_with_tools_the_model_calls_or_answers_by_the_schema(format: dict[str, Any]) -> None:
+    call = wire_format("hermes").render_call("f", {})
+    with serving(ANSWER, call, "Hello.", f"Hello. {call}", format="hermes") as server:
+        (answered,) = ask(server, format, tools=TOOLS).choices
+        (called,) = ask(server, format, tools=TOOLS).choices
+        for _ in range(2):
+            with pytest.raises(openai.InternalServerError):
+                ask(server, format, tools=TOOLS)
+    assert (answered.message.content, answered.finish_reason) == (ANSWER, "stop")
+    assert (called.message.content, called.finish_reason) == (None, "tool_calls")
+
+
+def test_tool_choice_decides_between_calls_and_the_answer() -> None:
+    call = wire_format("hermes").render_call("f", {})
+    with serving(call, ANSWER, ANSWER, call, format="hermes") as server:
+        assert (
+            ask(server, json_schema(SCHEMA), tools=TOOLS, tool_choice="required")
+            .choices[0]
+            .message.tool_calls
+        )
+        with pytest.raises(openai.InternalServerError):
+            ask(server, json_schema(SCHEMA), tools=TOOLS, tool_choice="required")
+        assert (
+            ask(server, json_schema(SCHEMA), tools=TOOLS, tool_choice="none").choices[0].message.content
+            == ANSWER
+        )
+        with pytest.raises(openai.InternalServerError):
+            ask(server, json_schema(SCHEMA), tools=TOOLS, tool_choice="none")
 
 
 @pytest.mark.parametrize(("text", "valid"), [('{"a": "aa"}', True), ('{"a": "ab"}', False)])

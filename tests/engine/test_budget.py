@@ -121,7 +121,7 @@ def check(calls: list[Call], tools: list[Tool]) -> None:
     st.randoms(use_true_random=False),
     st.just(0) | st.integers(0, 80),
 )
-@examples(100)
+@examples(20)
 def test_random_walks_finish_all_calls(
     name: str, tools: list[Tool], policy: CallPolicy, kind: str, rng: Random, more: int
 ) -> None:
@@ -138,7 +138,7 @@ def test_random_walks_finish_all_calls(
 
 @FORMATS
 @given(some_tools(), policies, st.randoms(use_true_random=False), st.just(0) | st.integers(0, 40))
-@examples(4)
+@examples(2)
 def test_random_walks_over_a_real_vocabulary_finish_all_calls(
     smollm2_walks: tuple[Engine, Walker],
     name: str,
@@ -210,7 +210,7 @@ def test_below_what_is_needed_masks_still_lead_towards_the_end(name: str) -> Non
 def test_without_a_budget_a_turn_is_an_honest_prefix(name: str) -> None:
     inner = matcher(name)
     needed = inner.needed()
-    WALKERS["markers"].walk(inner, Random(1), wander=FOREVER, limit=needed)
+    WALKERS["markers"].walk(inner, Random(1), wander=FOREVER, limit=needed - 1)
     assert not inner.finished
     assert inner.fault is None
 
@@ -365,7 +365,7 @@ def test_forced_tokens_leave_enough_to_finish() -> None:
     counts = {}
     for more in (0, 100):
         inner = engine.matcher(made)
-        for byte in b'<tool_call>{"name": "get_weather"':
+        for byte in b'<tool_call>\n{"name": "get_weather"':
             inner.advance(byte)
         budgeted = Budgeted(inner, inner.needed() + more)
         forced = budgeted.forced()

@@ -231,8 +231,8 @@ def many_unions(count: int) -> dict[str, object]:
 def test_the_search_is_linear_in_the_members(name: str) -> None:
     engine = ENGINES["bytes"]
     begun = {
-        "hermes": b'<tool_call>{"name": "t", "arguments": {"p0":',
-        "qwen3_coder": b"<tool_call><function=t>\n<parameter=p0>\n",
+        "hermes": b'<tool_call>\n{"name": "t", "arguments": {"p0":',
+        "qwen3_coder": b"<tool_call>\n<function=t>\n<parameter=p0>\n",
     }
     known = []
     for count in (10, 20, 40):
@@ -256,8 +256,8 @@ def test_deeply_nested_values_need_no_deep_recursion(name: str) -> None:
         wire_format(name).grammar([Tool("t", parameters=schema)], REQUIRED, engine.vocabulary)
     )
     begun = {
-        "hermes": b'<tool_call>{"name": "t", "arguments": ',
-        "qwen3_coder": b"<tool_call><function=t>\n",
+        "hermes": b'<tool_call>\n{"name": "t", "arguments": ',
+        "qwen3_coder": b"<tool_call>\n<function=t>\n",
     }[name]
     for byte in begun:
         matcher.advance(byte)
@@ -337,11 +337,11 @@ def test_a_special_token_counts_as_one() -> None:
 
 
 @BOTH
-def test_a_large_vocabulary_needs_fewer_tokens(name: str, smollm2_vocabulary: Vocabulary) -> None:
+def test_a_large_vocabulary_needs_no_more_tokens(name: str, smollm2_vocabulary: Vocabulary) -> None:
     small = ENGINES["letters"]
     wide = Engine(smollm2_vocabulary)
     needed = [
         engine.matcher(wire_format(name).grammar(TOOLS, REQUIRED, engine.vocabulary)).needed()
         for engine in (small, wide)
     ]
-    assert needed[1] < needed[0] < len("<tool_call></tool_call>") + 60
+    assert needed[1] <= needed[0] < len("<tool_call></tool_call>") + 60

@@ -2,10 +2,10 @@
 
 import pytest
 
-from larksong.engine.automaton import Lexemes
 from larksong.engine.dfa import DEAD
 from larksong.engine.endings import endings
 from larksong.engine.lexeme import Lexeme
+from larksong.engine.lexemes import Lexemes
 from larksong.engine.terminals import Choice, JsonKey, JsonString, Literal, Pattern, Readable, TextUntil
 from larksong.engine.text import Stop
 from larksong.engine.trie import Piece, Trie, union

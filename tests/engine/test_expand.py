@@ -93,7 +93,10 @@ def test_any_names_make_a_readable_form_that_lark_loads(name: str, names: tuple[
     schema = {
         "properties": {"1": {"type": "string"}, "a-b": {"type": "null"}, "a_b": {"type": "null"}, "é": {}}
     }
-    part = wire_format(name).grammar([Tool(each, "", schema) for each in names], POLICY, vocabulary())
+    try:
+        part = wire_format(name).grammar([Tool(each, "", schema) for each in names], POLICY, vocabulary())
+    except InvalidToolName:
+        pytest.skip(f"{name} cannot carry {names}")
     readable = expand(part)
     lark_parser(readable)
     engine = Engine(vocabulary())

@@ -14,16 +14,21 @@ from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.terminals import Choice, Literal, Special
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.examples import examples
 from tests.support.forced import Canon, Count, check
 from tests.support.grammars import grammar
+from tests.support.random_tools import grammar_of
 from tests.support.schemas import instances, meaning, parameters
 from tests.support.tokenizers import EOS, byte_fallback_tokenizer, byte_level_tokenizer
 from tests.support.turns import CALLS, TOOLS, WEATHER, WRITE_FILE
 
-REQUIRED = CallPolicy(required=True)
+REQUIRED = CallPolicy(required=True, reasoning=False)
 ONE_CALL = CallPolicy(required=True, max_calls=1)
+# Calls in JSON and in elements, markers by id and in letters, a section around the calls.
+FORMATS = pytest.mark.parametrize(
+    "format_name", ["hermes", "qwen3_coder", "glm_4_7", "kimi_k2", "mistral_v11", "deepseek_v4"]
+)
 NAMES = ["smollm2", "qwen", "byte_level", "byte_fallback", "dummy_prefix"]
 
 
@@ -229,7 +234,7 @@ def total(counts: Sequence[Count]) -> Count:
     return Count(*map(sum, zip(*counts, strict=True)))
 
 
-@pytest.mark.parametrize("format_name", format_names())
+@FORMATS
 def test_what_is_forced_is_what_the_tokenizer_writes(canon: Canon, format_name: str) -> None:
     written = wire_format(format_name)
     rng = Random(format_name)
@@ -246,10 +251,10 @@ def test_what_is_forced_is_what_the_tokenizer_writes(canon: Canon, format_name: 
                 counts.append(check(canon, matcher.fork(), canon.ids(text)))
     done = total(counts)
     assert done.offers > 1000
-    assert done.tokens > 0.25 * done.of
+    assert done.tokens > 0.15 * done.of
 
 
-@pytest.mark.parametrize("format_name", format_names())
+@FORMATS
 @given(data=st.data())
 @examples(40)
 def test_it_is_so_for_any_tool_and_values(real: Canon, format_name: str, data: st.DataObject) -> None:
@@ -261,12 +266,12 @@ def test_it_is_so_for_any_tool_and_values(real: Canon, format_name: str, data: s
     ]
     arguments = data.draw(instances(meaning(schema, closed=True)))
     written = wire_format(format_name)
-    matcher = real.engine.matcher(written.grammar(tools, REQUIRED, real.vocabulary))
-    text = written.render_call("get_weather", arguments)
-    check(real, matcher, real.ids(written.separator.join([text, text])))
+    matcher = real.engine.matcher(grammar_of(format_name, tools, REQUIRED, real.vocabulary))
+    text = written.render_calls([("get_weather", arguments)] * 2)
+    check(real, matcher, real.ids(text))
 
 
-@pytest.mark.parametrize("format_name", format_names())
+@FORMATS
 def test_the_length_of_a_value_makes_no_difference(real: Canon, format_name: str) -> None:
     """Of what was sampled a few tokens are encoded, and inside a value none."""
     written = wire_format(format_name)
@@ -421,7 +426,7 @@ def smollm2_canon(request: pytest.FixtureRequest, canons: dict[str, Canon]) -> C
 
 
 def test_a_marker_that_is_a_token_is_forced(qwen: Canon) -> None:
-    assert forced_after(qwen, "") == f"<{qwen.vocabulary.special['<tool_call>']}>"
+    assert forced_after(qwen, "") == f"<{qwen.vocabulary.special['<tool_call>']}>|\n|<|function"
 
 
 def test_a_token_that_could_grow_is_left_to_the_model(qwen: Canon) -> None:
@@ -491,10 +496,10 @@ def test_a_refused_token_forces_nothing(qwen: Canon) -> None:
     assert matcher.fault is not None
     assert matcher.forced() == ()
     matcher.rollback(1)
-    assert matcher.forced() == (qwen.vocabulary.special["<tool_call>"],)
+    assert matcher.forced()[0] == qwen.vocabulary.special["<tool_call>"]
 
 
-@pytest.mark.parametrize("format_name", format_names())
+@FORMATS
 def test_going_back_and_forking_keep_what_was_sampled(real: Canon, format_name: str) -> None:
     written = wire_format(format_name)
     ids = real.ids(written.render_call("edit", {"path": "日本", "old_string": "x", "x1": 3}))

@@ -17,12 +17,13 @@ from larksong.engine.errors import GrammarConflict
 from larksong.engine.grammar import Grammar
 from larksong.engine.matcher import Matcher
 from larksong.engine.terminals import Literal
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, format_names
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
 from tests.support.grammars import ended, grammar, lark_parser, lettered, some_rules
 from tests.support.masks import allowed
+from tests.support.random_tools import grammar_of
 from tests.support.schemas import parameters
 from tests.support.vocabularies import vocabulary
 
@@ -98,7 +99,7 @@ def test_with_attributes_the_engine_accepts_a_part_of_what_lark_does(
 ) -> None:
     tools = [Tool(f"tool_{i}", "", schema) for i, schema in enumerate(schemas)]
     policy = CallPolicy(required=required, max_calls=2)
-    turn = wire_format(name).grammar(tools, policy, VOCABULARY)
+    turn = grammar_of(name, tools, policy, VOCABULARY)
     walk(Pair(*lettered(turn)), Random(seed), steps=40)
 
 

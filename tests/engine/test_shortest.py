@@ -2,9 +2,9 @@
 
 import pytest
 
-from larksong.engine.automaton import Lexemes
 from larksong.engine.dfa import DFA
 from larksong.engine.lexeme import Lexeme
+from larksong.engine.lexemes import Lexemes
 from larksong.engine.shortest import farthest, shortest_ends
 from larksong.engine.terminals import Choice, JsonKey, JsonString, Literal, Pattern, Readable, TextUntil
 from larksong.engine.text import Stop

@@ -12,7 +12,7 @@ from larksong.engine.errors import GrammarConflict
 from larksong.engine.grammar import Grammar
 from larksong.engine.tables import END, Production, State, Symbols
 from larksong.engine.terminals import Literal
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, InvalidToolName, Tool, format_names, wire_format
 from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
 from tests.support.grammars import NoLexer, grammar, lark_parser, some_rules
@@ -85,8 +85,12 @@ def test_any_name_that_a_format_carries_prints_as_lark_text(name: str, tool: str
     schema = {"properties": {"é": {"type": "string"}, "1": {}, "other": {"enum": ["😀", "a/b", "\\", 1]}}}
     wire = wire_format(name)
     read = read_parameters(schema, tool)
+    try:
+        made = wire.grammar([Tool(tool, "", schema)], CallPolicy(), vocabulary())
+    except InvalidToolName:
+        pytest.skip(f"{name} cannot carry {tool!r}")
     check_isomorphic(wire.arguments(Tool(tool, "", schema), read))
-    check_isomorphic(wire.grammar([Tool(tool, "", schema)], CallPolicy(), vocabulary()))
+    check_isomorphic(made)
 
 
 @pytest.mark.parametrize("name", format_names())

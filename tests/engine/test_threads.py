@@ -1,10 +1,12 @@
 """One engine, many threads: each sequence gets the masks and events that it would get alone."""
 
+import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from threading import Barrier
+from time import monotonic
 
 import pytest
 
@@ -12,12 +14,14 @@ from larksong.engine.engine import Engine
 from larksong.engine.events import Events
 from larksong.engine.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.calls import joined
 from tests.support.turns import CALLS, SEARCH, TOOLS
 from tests.support.vocabularies import cut_with_markers
 
-THREADS = 6
+THREADS = 8
+SECONDS = float(os.environ.get("LARKSONG_SECONDS", "2"))
+FORMATS = ("hermes", "qwen3_coder", "glm_4_7", "kimi_k2")
 Sequence_ = tuple[Grammar, list[int]]
 
 
@@ -40,9 +44,9 @@ def run(engine: Engine, part: Grammar, tokens: list[int]) -> tuple[list[bytes], 
 
 
 def sequences(of: Vocabulary, rng: Random) -> list[Sequence_]:
-    """Turns of both formats, some over the same grammar, each cut in its own way."""
+    """Turns of some formats, some over the same grammar, each cut in its own way."""
     found = []
-    for name in format_names():
+    for name in FORMATS:
         wire = wire_format(name)
         shared = wire.grammar(TOOLS, CallPolicy(), of)
         # A copy of the tool with other names makes a grammar that no other test has used.
@@ -108,3 +112,23 @@ def test_a_small_cache_under_threads_loses_nothing(byte_vocabulary: Vocabulary) 
     with ThreadPoolExecutor(THREADS) as pool:
         results = list(pool.map(lambda turn: run(engine, *turn), turns * 2))
     assert results == alone * 2
+
+
+def test_threads_find_the_same_for_a_while_under_a_cache_that_forgets(byte_vocabulary: Vocabulary) -> None:
+    """`LARKSONG_SECONDS`: how long."""
+    turns = sequences(byte_vocabulary, Random(12))
+    alone = [run(Engine(byte_vocabulary), *turn) for turn in turns]
+    engine = Engine(byte_vocabulary, cache_bytes=4 << 20)
+    end = monotonic() + SECONDS
+
+    def work(number: int) -> int:
+        rng = Random(number)
+        done = 0
+        while monotonic() < end:
+            index = rng.randrange(len(turns))
+            assert run(engine, *turns[index]) == alone[index]
+            done += 1
+        return done
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert all(pool.map(work, range(THREADS)))

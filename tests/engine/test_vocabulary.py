@@ -147,6 +147,13 @@ def test_blanks_and_letters_among_the_added_tokens_are_text() -> None:
     assert vocabulary.decode(ids(tokenizer, "s\u00f8t\n\n\n    x")) == "s\u00f8t\n\n\n    x".encode()
 
 
+def test_a_token_that_is_a_piece_of_markers_stands_for_its_letters() -> None:
+    added = (AddedToken("｜DSML｜", special=True), AddedToken("<｜User｜>", special=True))
+    vocabulary = Vocabulary.from_tokenizer(byte_level_tokenizer(added=added), eos=[EOS])
+    assert "｜DSML｜".encode() in vocabulary.tokens
+    assert set(vocabulary.special) == {EOS, "<｜User｜>"}
+
+
 def test_added_blanks_spelled_as_in_sentencepiece_are_text() -> None:
     tokenizer = byte_fallback_tokenizer(
         dummy_prefix=False, added=(AddedToken("\u2581\u2581\u2581", normalized=True),)

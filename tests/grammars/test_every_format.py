@@ -1,6 +1,7 @@
 """Every wire format: what its masks allow is valid, what it writes is read back, open and strict agree."""
 
 import json
+import os
 from random import Random
 from typing import Any
 
@@ -8,21 +9,23 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
-from larksong.engine.events import CallClose, ParseEvent
+from larksong.engine.events import CallClose, FunctionOpen, ParseEvent
 from larksong.engine.reader import TextReader
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, InvalidToolName, Tool, format_names, wire_format
+from larksong.grammars.formats.deepseek_dsml import DSML
 from tests.support.calls import Call, Turn, read
 from tests.support.markers import BY_ID, BY_LETTERS, MARKERS
 from tests.support.masks import allowed
 from tests.support.schemas import meaning
 from tests.support.turns import CALLS, TOOLS
-from tests.support.vocabularies import cut_with_markers
+from tests.support.vocabularies import cut_with_markers, text_of, vocabulary
 from tests.support.walks import Walker
 
 FORMATS = pytest.mark.parametrize("name", format_names())
 BOTH = pytest.mark.parametrize("of", [BY_LETTERS, BY_ID], ids=["markers in letters", "markers by id"])
 ENGINES = {of: Engine(of) for of in (BY_LETTERS, BY_ID)}
+FACTOR = int(os.environ.get("LARKSONG_EXAMPLES", "1"))
 POLICIES = (
     CallPolicy(),
     CallPolicy(required=True),
@@ -92,14 +95,31 @@ def test_calls_as_the_family_writes_them_are_allowed_and_read_back(
     assert sum(isinstance(event, CallClose) for event in events) == len(CALLS)
 
 
+@pytest.mark.parametrize("name", ["deepseek_v3_2", "deepseek_v4", "deepseek_v4_1"])
+def test_the_token_inside_dsmls_markers_may_be_written_and_is_data_in_values(name: str) -> None:
+    of = vocabulary((DSML.encode(),), MARKERS)
+    token = 256
+    wire = wire_format(name)
+    calls = [("write_file", {"path": f"a{DSML}b", "content": f"</{DSML}parameter> </{DSML}invoke>"})]
+    ids = cut_with_markers(of, f"Hi {wire.render_calls(calls)}".encode())
+    assert ids.count(token) == 11
+    matcher = Engine(of).matcher(wire.grammar(TOOLS, CallPolicy(), of))
+    events: list[ParseEvent] = []
+    for each in ids:
+        assert each in allowed(matcher.mask())
+        events += matcher.advance(each)
+    assert matcher.complete
+    assert [(call.name, call.arguments) for call in told([*events, *matcher.finish()]).calls] == calls
+
+
 @FORMATS
 @BOTH
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 * FACTOR))
 def test_walks_over_allowed_tokens_are_valid_and_the_open_build_reads_them_alike(
     name: str, of: Vocabulary, seed: int
 ) -> None:
     wire, policy, rng = wire_format(name), POLICIES[seed % 4], Random(seed)
-    in_reasoning = seed == 1 and wire.reasoning is not None
+    in_reasoning = seed % 4 == 1 and wire.reasoning is not None
     matcher = ENGINES[of].matcher(wire.grammar(TOOLS, policy, of, in_reasoning=in_reasoning))
 
     def compare(at: Any, choices: set[int]) -> None:
@@ -131,11 +151,13 @@ def test_walks_over_allowed_tokens_are_valid_and_the_open_build_reads_them_alike
             break
         data = of.tokens[token]
         again += reader.feed(data) if data else reader.token(token)
-    read_again = told([*again, *reader.finish()])
-    assert [(call.name, call.arguments) for call in read_again.calls] == [
-        (call.name, call.arguments) for call in found.calls
-    ]
-    assert (read_again.content, read_again.reasoning) == (found.content, found.reasoning)
+    assert told([*again, *reader.finish()]) == found
+    text = text_of(of, [*taken, *more])
+    spelled = sum(text.count(marker.encode()) for marker in MARKERS)
+    if spelled == sum(token in of.special.values() for token in [*taken, *more]) - 1:
+        # No value or text spells a marker, so that the letters alone say the same.
+        by_letters = open_reader(name, BY_LETTERS, in_reasoning=in_reasoning)
+        assert told([*by_letters.feed(text), *by_letters.finish()]) == found
 
 
 @FORMATS
@@ -230,3 +252,16 @@ def test_a_format_is_found_by_its_aliases(name: str) -> None:
     wire = wire_format(name)
     for alias in wire.aliases:
         assert wire_format(alias) is wire
+
+
+@FORMATS
+@BOTH
+def test_a_name_that_begins_with_another_is_told_once(name: str, of: Vocabulary) -> None:
+    nothing: dict[str, object] = {"type": "object", "properties": {}}
+    tools = [Tool("read", "", nothing), Tool("read_file", "", nothing)]
+    called = ["read", "read_file", "read"]
+    matcher = ENGINES[of].matcher(wire_format(name).grammar(tools, CallPolicy(required=True), of))
+    text = wire_format(name).render_calls([(each, {}) for each in called])
+    events = [event for token in cut_with_markers(of, text.encode()) for event in matcher.advance(token)]
+    assert matcher.fault is None
+    assert [event.name for event in events if isinstance(event, FunctionOpen)] == called

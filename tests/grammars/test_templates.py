@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import jinja2.sandbox
 import pytest
 
 from larksong.api.deltas import CallDelta, ContentDelta, ReasoningDelta
@@ -83,13 +82,6 @@ TOOLS = [
 ]  # fmt: skip
 
 
-def environment() -> jinja2.Environment:
-    """The server's environment; Kimi's templates append to lists of their own."""
-    made = _environment()
-    made.__class__ = jinja2.sandbox.SandboxedEnvironment
-    return made
-
-
 ENGINES = {of: Engine(of) for of in (BY_LETTERS, BY_ID)}
 
 Calls = list[tuple[str, dict[str, Any]]]
@@ -104,7 +96,7 @@ def cases() -> Path:
 
 def rendered(name: str, calls: Calls, tools: list[Tool], content: str, reasoning: str) -> tuple[str, str]:
     """The prompt, and the assistant's turn as the template writes it."""
-    template = environment().from_string((cases() / "templates" / f"{name}.jinja").read_text())
+    template = _environment(mutable=True).from_string((cases() / "templates" / f"{name}.jinja").read_text())
     message: dict[str, Any] = {
         "role": "assistant",
         "content": content,
@@ -169,12 +161,17 @@ def read(
     return told([*events, *matcher.finish()])
 
 
+def written(name: str, calls: Calls, tools: list[Tool], content: str, reasoning: str) -> tuple[str, str]:
+    """As `rendered`; Hermes 3's own template knows no lists of types, so it is shown no tools then."""
+    try:
+        return rendered(name, calls, tools, content, reasoning)
+    except RecursionError:
+        return rendered(name, calls, [], content, reasoning)
+
+
 def check(template: str, calls: Calls, tools: list[Tool], content: str = "", reasoning: str = "") -> None:
     wire = wire_format(TEMPLATES[template])
-    try:
-        prompt, turn = rendered(template, calls, tools, content, reasoning)
-    except RecursionError:  # Hermes 3's own template knows no lists of types
-        prompt, turn = rendered(template, calls, [], content, reasoning)
+    prompt, turn = written(template, calls, tools, content, reasoning)
     for of in (BY_LETTERS, BY_ID):
         said, thought, found = read(wire, of, tools, prompt, turn)
         assert [(name, in_order(value)) for name, value in found] == [
@@ -201,12 +198,15 @@ def test_a_turn_of_calls_as_the_template_writes_it_is_read_back(template: str, c
 
 @pytest.mark.parametrize("template", [t for t in TEMPLATES if TEMPLATES[t] not in NO_CONTENT])
 def test_content_before_calls_is_read_back(template: str) -> None:
+    _, turn = written(template, TURNS[0], TOOLS, "I look at <it>.", "")
+    if "I look at <it>." not in turn:
+        pytest.skip("the template writes no content beside calls")
     check(template, TURNS[0], TOOLS, content="I look at <it>.")
 
 
 @pytest.mark.parametrize("template", [t for t in TEMPLATES if not NO_REASONING & {t, TEMPLATES[t]}])
 def test_reasoning_before_calls_is_read_back(template: str) -> None:
-    _, turn = rendered(template, TURNS[0], TOOLS, "", "Let me think.\nWell.")
+    _, turn = written(template, TURNS[0], TOOLS, "", "Let me think.\nWell.")
     if "Let me think." not in turn:
         pytest.skip("the template writes no reasoning")
     check(template, TURNS[0], TOOLS, reasoning="Let me think.\nWell.")

@@ -90,8 +90,10 @@ def turn(events: Iterable[ParseEvent]) -> Turn:
                 value = event
             case Json(data):
                 assert name is not None
-                assert whole is None
-                whole = data
+                whole = (whole or b"") + data
+            case Text(data):  # raw text inside JSON, as Gemma writes strings
+                assert whole is not None
+                whole += json.dumps(data.decode())[1:-1].encode()
             case ParameterClose():
                 assert parameter is not None
                 members[parameter] = _value(value)

@@ -3,16 +3,18 @@
 from collections.abc import Sequence
 from random import Random
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from larksong.engine.engine import Engine
 from larksong.engine.events import Events
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, Tool, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, wire_format
 from tests.support.schemas import instances, meaning, parameters
 from tests.support.vocabularies import cut, split_markers, vocabulary
 
 Steps = list[Events]
+LETTERS = vocabulary()
 CONTENTS = ("", "Hi <tool", "a\n<tool_call<", "é😀 “x”\n\n", "<tool_call ", "</tool_cal>")
 
 
@@ -22,10 +24,23 @@ def turns(draw: st.DrawFn, name: str) -> tuple[list[Tool], str]:
     tools = [Tool(("f", "get_weather")[i], "", draw(parameters())) for i in range(draw(st.integers(1, 2)))]
     called = draw(st.lists(st.sampled_from(tools), max_size=2))
     wire = wire_format(name)
-    calls = [
-        wire.render_call(tool.name, draw(instances(meaning(tool.parameters, closed=True)))) for tool in called
-    ]
-    return tools, draw(st.sampled_from(CONTENTS)) + "\n".join(calls)
+    try:
+        wire.grammar(tools, CallPolicy(), LETTERS)
+    except GrammarsError:
+        assume(False)  # the format cannot carry such names
+    calls = [(tool.name, draw(instances(meaning(tool.parameters, closed=True)))) for tool in called]
+    text = wire.render_calls(calls) if calls else ""
+    return tools, with_content(wire, draw(st.sampled_from(CONTENTS)), text)
+
+
+def with_content(wire: WireFormat, content: str, calls: str) -> str:
+    """A turn of visible text and of calls, either of which may be empty."""
+    if wire.name != "harmony":
+        return content + calls
+    if not calls:
+        return f"<|channel|>final<|message|>{content}"
+    said = f"<|channel|>commentary<|message|>{content}<|end|><|start|>assistant" if content else ""
+    return said + calls
 
 
 def pieces(text: bytes, rng: Random, mean: float) -> list[bytes]:

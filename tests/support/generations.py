@@ -17,7 +17,7 @@ WEATHER = Tool(
         "additionalProperties": False,
     },
 )
-ONE_CALL = CallPolicy(required=True, min_calls=1, max_calls=1, only=None)
+ONE_CALL = CallPolicy(required=True, min_calls=1, max_calls=1, reasoning=False)
 CALL_TEXT = wire_format("hermes").render_call("get_weather", {"city": "Amsterdam", "unit": "celsius"})
 
 

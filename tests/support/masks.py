@@ -26,6 +26,8 @@ class ByteOracle:
         self.vocabulary = of
         self.twin, self.renamed = byte_twin(of)
         self.engine = Engine(self.twin)
+        texts = of.tokens
+        self._sorted = sorted((i for i in range(len(texts)) if texts[i]), key=texts.__getitem__)
 
     def advance(self, matcher: Matcher, token: int) -> None:
         """Read a token of the vocabulary with a matcher over the twin."""
@@ -40,27 +42,28 @@ class ByteOracle:
     def allowed(self, matcher: Matcher, tokens: Iterable[int] | None = None) -> set[int]:
         """The ids that may come next, of `tokens` (all) and all markers."""
         texts = self.vocabulary.tokens
-        candidates = range(len(texts)) if tokens is None else tokens
+        wanted = None if tokens is None else set(tokens)
         found = {token for token, twin in self.renamed.items() if matcher.allows(twin)}
-        cursor = matcher.fork()
-        path = b""  # what the fork has read
+        edge = matcher._automaton.edge
+        path = b""  # what was read of the token before, and where each of its bytes led
+        reached = [matcher._trail[-1]]
         refused: bytes | None = None
-        for token in sorted((i for i in candidates if texts[i]), key=texts.__getitem__):
+        for token in self._sorted:
             data = texts[token]
-            if refused is not None and data.startswith(refused):
+            if (wanted is not None and token not in wanted) or (refused and data.startswith(refused)):
                 continue
             refused = None
             shared = _common_prefix(path, data)
-            cursor.rollback(len(path) - shared)
-            path = path[:shared]
-            for byte in data[shared:]:
-                if not cursor.allows(byte):
-                    refused = path + bytes([byte])
+            del reached[shared + 1 :]
+            for at in range(shared, len(data)):
+                step = edge(reached[-1], data[at])
+                if step is None:
+                    refused = data[: at + 1]
                     break
-                cursor.advance(byte)
-                path += bytes([byte])
+                reached.append(step.target)
             else:
                 found.add(token)
+            path = data[: len(reached) - 1]
         return found
 
 

@@ -1,0 +1,66 @@
+"""Schemas that ask for too much, and how many megabytes a process grows by that reads each of them.
+
+python -m tests.support.hostile_schemas
+"""
+
+import contextlib
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from larksong.grammars.errors import InvalidSchema, Unenforceable
+from larksong.grammars.schema import read_schema
+
+
+def _nested(depth: int, keyword: str) -> Any:
+    schema_: Any = {"type": "integer"}
+    for _ in range(depth):
+        schema_ = {"anyOf": [schema_]} if keyword == "anyOf" else {keyword: schema_}
+    return schema_
+
+
+HOSTILE: dict[str, Callable[[], Any]] = {
+    "deep items": lambda: _nested(100_000, "items"),
+    "deep anyOf": lambda: _nested(100_000, "anyOf"),
+    "five megabytes": lambda: {
+        "properties": {f"p{i}": {"properties": {f"q{i}_{j}": {"minLength": i} for j in range(20)}} for i in range(6000)}
+    },
+    "a million values": lambda: {"enum": [str(i) for i in range(1_000_000)]},
+    "a catastrophic regex": lambda: {"type": "string", "pattern": "^(a+)+$"},
+    "repeated repetitions": lambda: {"type": "string", "pattern": "^(.{0,1000}){0,1000}$"},
+    "an exponential automaton": lambda: {"type": "string", "pattern": "(a|b)*a(a|b){18}"},
+    "patterns to multiply": lambda: {"allOf": [{"pattern": f"(a|b)*a(a|b){{{i}}}c"} for i in range(5, 25)], "type": "string"},
+    "alternatives to multiply": lambda: {"allOf": [{"anyOf": [{"required": [f"a{i}{j}"]} for j in range(4)]} for i in range(20)]},
+    "endless": lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}},
+    "a long chain": lambda: {
+        "$ref": "#/$defs/d0",
+        "$defs": {f"d{i}": {"properties": {"n": {"$ref": f"#/$defs/d{i + 1}"}}, "required": ["n"]} for i in range(2000)} | {"d2000": {}},
+    },
+    "a billion items": lambda: {"type": "array", "minItems": 10**9},
+}  # fmt: skip
+
+
+def megabytes(make: Callable[[], Any]) -> float:
+    """What reading a schema adds to the most memory that a process of its own has had."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        hostile = make()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with contextlib.suppress(InvalidSchema, Unenforceable):
+            read_schema(hostile)
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+        os.write(writing, str(grown).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return float(text) / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: megabytes(make) for name, make in HOSTILE.items()}))
