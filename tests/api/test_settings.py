@@ -32,6 +32,7 @@ def test_a_wrong_value_is_refused(wrong: dict[str, object]) -> None:
 
 
 def test_the_settings_of_exllamav3_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings().exllamav3() == ExllamaV3Settings()
     monkeypatch.setenv("LARKSONG_MAX_BATCH", "8")
     settings = Settings(
         backend="exllamav3", cache_bits="6,5", gpu_split="20,24.5", requeue_tokens=0, ngram_draft=3
@@ -40,7 +41,6 @@ def test_the_settings_of_exllamav3_reach_the_engine(monkeypatch: pytest.MonkeyPa
     assert (made.max_batch, made.cache_bits, made.gpu_split) == (8, (6, 5), (20.0, 24.5))
     assert (made.requeue_tokens, made.ngram_draft) == (None, 3)
     assert Settings(cache_bits="8").exllamav3().cache_bits == (8, 8)
-    assert Settings().exllamav3() == ExllamaV3Settings()
 
 
 @pytest.mark.parametrize(
