@@ -235,6 +235,7 @@ async def test_a_logit_bias_steers_but_the_mask_goes_before_it(loaded: Loaded) -
 async def test_an_answer_is_finished_within_its_budget(loaded: Loaded) -> None:
     with pytest.raises(BudgetTooSmall):
         loaded.backend.generate(loaded.generation("hello", loaded.call(), 5, finish_within_budget=True))
+    loaded.follow({"hello": CALL_TEXT.replace("Amsterdam", "so " * 200)})
     steps, end = await loaded.run("hello", loaded.call(), 90, finish_within_budget=True)
     assert end.reason == "length"
     assert end.finished_calls == (0,)
