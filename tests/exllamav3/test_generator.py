@@ -344,3 +344,31 @@ def test_the_stand_in_is_the_version_that_is_pinned() -> None:
 
 def test_filters_are_subclasses_of_exllamav3s(rig: Rig) -> None:
     assert isinstance(rig.filter(), Filter)
+
+
+def test_formatron_beside_our_filter_narrows_it(rig: Rig) -> None:
+    from exllamav3 import FormatronFilter
+    from exllamav3.generator.filter import formatron
+
+    assert formatron._load_formatron()
+    from formatron.formatter import FormatterBuilder
+    from formatron.integrations.utils import update_vocab_dot_G
+
+    def theirs(pattern: str) -> Any:
+        builder = FormatterBuilder()
+        builder.append_str(f"{builder.regex(pattern)}")
+        return FormatronFilter(
+            rig.tokenizer,
+            formatter_builder=builder,
+            eos_after_completed=True,
+            vocab_processors=[update_vocab_dot_G],
+        )
+
+    ours = rig.filter(rig.json_matcher({"type": "string", "minLength": 3}), also=[theirs('"[a-c]{2,4}"')])
+    (ran,) = rig.run(rig.generator(), rig.job("hello", ours))
+    assert 3 <= len(json.loads(ran.text)) <= 4
+    assert set(json.loads(ran.text)) <= set("abc")
+    assert ours.fault is None
+    ours = rig.filter(rig.json_matcher({"type": "string"}), also=[theirs("[0-9]+x")])
+    rig.run(rig.generator(), rig.job("hello", ours))
+    assert "no token in common" in (ours.fault or "")
