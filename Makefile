@@ -13,7 +13,7 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks bench bench-formats bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-judges test-gpu load bench bench-formats bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -41,6 +41,15 @@ test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish
 
 test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
 	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
+
+test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
+	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
+
+test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
+	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
+
+load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from enum import StrEnum
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -16,6 +17,7 @@ from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
 from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
+from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.generation import Model
 from larksong.api.models import load_model
 from larksong.api.parse import parse_record
@@ -24,6 +26,8 @@ from larksong.api.server import create_app
 from larksong.api.settings import Settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
+from larksong.engine.characters import TooManyStates
+from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
 from larksong.grammars.response_format import response_grammar
@@ -38,6 +42,16 @@ app.add_typer(model_app, name="model")
 app.command()(bench)
 app.command("check")(check)
 
+
+class Target(StrEnum):
+    """The languages that `larksong grammar` prints."""
+
+    LARK = "lark"
+    KBNF = "kbnf"
+    GBNF = "gbnf"
+    LLGUIDANCE = "llguidance"
+
+
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
     tokens=(*(bytes([byte]) for byte in range(256)), b""),
@@ -51,7 +65,13 @@ def _option(field: str) -> Any:
     """The flag of a setting; what its help says comes from the setting."""
     info = Settings.model_fields[field]
     default = False if info.default is None else str(info.default)
-    return typer.Option(help=info.description, envvar=f"LARKSONG_{field.upper()}", show_default=default)
+    panel = "With --backend exllamav3" if field in ExllamaV3Fields.model_fields else None
+    return typer.Option(
+        help=info.description,
+        envvar=f"LARKSONG_{field.upper()}",
+        show_default=default,
+        rich_help_panel=panel,
+    )
 
 
 _ModelOption = Annotated[str | None, _option("model")]
@@ -62,6 +82,7 @@ _FormatOption = Annotated[str | None, _option("format")]
 def serve(
     host: Annotated[str | None, _option("host")] = None,
     port: Annotated[int | None, _option("port")] = None,
+    backend: Annotated[str | None, _option("backend")] = None,
     model: _ModelOption = None,
     served_name: Annotated[str | None, _option("served_name")] = None,
     format: _FormatOption = None,
@@ -71,11 +92,25 @@ def serve(
     schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
     compat: Annotated[str | None, _option("compat")] = None,
     log_level: Annotated[str | None, _option("log_level")] = None,
+    cache_tokens: Annotated[int | None, _option("cache_tokens")] = None,
+    cache_bits: Annotated[str | None, _option("cache_bits")] = None,
+    max_sequence: Annotated[int | None, _option("max_sequence")] = None,
+    max_batch: Annotated[int | None, _option("max_batch")] = None,
+    chunk: Annotated[int | None, _option("chunk")] = None,
+    requeue_tokens: Annotated[int | None, _option("requeue_tokens")] = None,
+    device: Annotated[str | None, _option("device")] = None,
+    gpu_split: Annotated[str | None, _option("gpu_split")] = None,
+    tensor_parallel: Annotated[bool | None, _option("tensor_parallel")] = None,
+    draft_model: Annotated[str | None, _option("draft_model")] = None,
+    draft_tokens: Annotated[int | None, _option("draft_tokens")] = None,
+    ngram_draft: Annotated[int | None, _option("ngram_draft")] = None,
+    forced_draft: Annotated[int | None, _option("forced_draft")] = None,
 ) -> None:
     """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
     settings = _settings(
         host=host,
         port=port,
+        backend=backend,
         model=model,
         served_name=served_name,
         format=format,
@@ -85,6 +120,19 @@ def serve(
         schema_formats=schema_formats,
         compat=compat,
         log_level=log_level,
+        cache_tokens=cache_tokens,
+        cache_bits=cache_bits,
+        max_sequence=max_sequence,
+        max_batch=max_batch,
+        chunk=chunk,
+        requeue_tokens=requeue_tokens,
+        device=device,
+        gpu_split=gpu_split,
+        tensor_parallel=tensor_parallel,
+        draft_model=draft_model,
+        draft_tokens=draft_tokens,
+        ngram_draft=ngram_draft,
+        forced_draft=forced_draft,
     )
     served = _load(settings)
     uvicorn.run(create_app([served]), host=settings.host, port=settings.port, log_level=settings.log_level)
@@ -122,23 +170,37 @@ def grammar(
     ] = None,
     format: _FormatOption = None,
     required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
+    to: Annotated[
+        Target,
+        typer.Option(
+            "--to",
+            help="lark as it runs, or for another engine: kbnf (formatron), gbnf (llama.cpp), llguidance.",
+        ),
+    ] = Target.LARK,
 ) -> None:
-    """Print the grammar of a request's tools, or of a JSON Schema, as Lark text."""
+    """Print the grammar of a request's tools, or of a JSON Schema.
+
+    Other engines know no members in any order: for them the order is fixed, and comments say what else is not
+    kept.
+    """
     if (tools is None) == (schema is None):
         _fail("give either a file with tools, or --schema")
     try:
         if schema is not None:
-            typer.echo(response_grammar(json.load(schema), _BYTES).lark(), nl=False)
-            return
-        assert tools is not None
-        specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-        chosen = wire_format(_settings(format=format).format)
-        made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
+            made = response_grammar(json.load(schema), _BYTES)
+        else:
+            assert tools is not None
+            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
+            chosen = wire_format(_settings(format=format).format)
+            made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
     except ValidationError as error:
         _fail_validation(error)
     except (GrammarsError, json.JSONDecodeError) as error:
         _fail(str(error))
-    typer.echo(made.lark(), nl=False)
+    try:
+        typer.echo(made.lark() if to is Target.LARK else export(made, to.value), nl=False)
+    except TooManyStates as error:
+        _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 
 
 @app.command()

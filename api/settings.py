@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import Literal
 
 from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import SettingsConfigDict
 
+from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_policy import OnUnenforceable
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
 
-class Settings(BaseSettings):
+class Settings(ExllamaV3Fields):
     """Every field can be set by a flag of `larksong serve` or by `LARKSONG_` and its name in capitals."""
 
     model_config = SettingsConfigDict(env_prefix="LARKSONG_", frozen=True, extra="ignore")
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    backend: Literal["transformers", "exllamav3"] = Field(
+        "transformers", description="transformers or exllamav3: what runs the model."
+    )
     model: str = Field(DEFAULT_MODEL, description="Folder or GGUF file of a model.")
     served_name: str | None = Field(
         None, description="Name of the model in requests; without it the model's own."

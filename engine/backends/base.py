@@ -32,6 +32,30 @@ class Sampling:
     """Keep tokens of at least this share of the likeliest one's probability, in [0, 1]."""
     seed: int | None = None
     """The same seed, prompt and settings give the same tokens; None draws a seed."""
+    frequency_penalty: float = 0.0
+    """Taken from a token's logit for each time that it came, in prompt and answer; OpenAI's."""
+    presence_penalty: float = 0.0
+    """Taken from a token's logit once it came; OpenAI's."""
+    repetition_penalty: float = 1.0
+    """Divides the logits of tokens that came (negative ones are multiplied); 1 changes nothing."""
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """(token id, what is added to its logit). A mask goes before it: no bias lets a refused token in."""
+    logprobs: int | None = None
+    """How many likely tokens a step reports beside its own; None reports none, not its own either."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer where they come in its visible text, and are left out of it."""
+    banned_strings: tuple[str, ...] = ()
+    """Texts, whatever their case, that are taken back and written otherwise when they come."""
+    dry_multiplier: float = 0.0
+    """The scale of DRY's penalty on going on with a sequence that came before; 0 is off."""
+    dry_base: float = 1.75
+    """What DRY's penalty grows by with each token of such a sequence."""
+    dry_allowed_length: int = 2
+    """The longest sequence that may come again without a penalty, in tokens."""
+    dry_range: int = 0
+    """How many tokens back DRY looks; 0 is all."""
+    dry_sequence_breakers: tuple[str, ...] | None = None
+    """Texts that no sequence of DRY's goes over; None is the backend's own list."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
@@ -42,6 +66,13 @@ class Sampling:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
         if not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
+        if self.repetition_penalty <= 0:
+            raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+        if self.logprobs is not None and self.logprobs < 0:
+            raise ValueError(f"logprobs must be 0 or more, not {self.logprobs}")
+        for name in ("dry_multiplier", "dry_allowed_length", "dry_range"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +100,19 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Logprobs:
+    """How likely tokens were to the model itself: before mask, penalties and temperature.
+
+    So a masked token can be among `top`, and the likelihood of a token that had to come may be tiny.
+    """
+
+    chosen: float
+    """Natural logarithm of the probability of the step's token."""
+    top: tuple[tuple[int, float], ...]
+    """The likeliest tokens, likeliest first: (token id, natural logarithm of its probability)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One token of the answer, sampled or forced, and what it revealed."""
 
@@ -82,6 +126,8 @@ class Step:
     """Seconds since the generation began."""
     forced: bool = False
     """The token had to come: the model was not asked."""
+    logprobs: Logprobs | None = None
+    """With `Sampling.logprobs`, where the backend knows them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,28 @@ from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 
 
+def tokens_left(generation: Generation, vocabulary: Vocabulary, context_length: int) -> int:
+    """Most tokens that can be written. Raises PromptError for a prompt that cannot be read."""
+    prompt = generation.prompt
+    if not prompt:
+        raise EmptyPrompt
+    if len(prompt) >= context_length:
+        raise PromptTooLong(len(prompt), context_length)
+    if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
+        raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
+    return min(generation.max_tokens, context_length - len(prompt))
+
+
+def budgeted(generation: Generation, left: int) -> Budgeted | None:
+    """The matcher that keeps to `left` tokens, None where that was not asked for. Raises BudgetTooSmall."""
+    if not generation.finish_within_budget or generation.matcher is None:
+        return None
+    needed = generation.matcher.needed()
+    if needed > left:
+        raise BudgetTooSmall(needed, left)
+    return Budgeted(generation.matcher, left)
+
+
 class Turn:
     """The cursor of one sequence: which tokens may come, and what a token that came means.
 
@@ -24,23 +46,13 @@ class Turn:
     """
 
     def __init__(self, generation: Generation, vocabulary: Vocabulary, context_length: int) -> None:
-        prompt = generation.prompt
-        if not prompt:
-            raise EmptyPrompt
-        if len(prompt) >= context_length:
-            raise PromptTooLong(len(prompt), context_length)
-        if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
-            raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
+        self._left = tokens_left(generation, vocabulary, context_length)
         self._matcher: Matcher | Budgeted | None = generation.matcher
         self._forces = generation.forced_tokens
         self._vocabulary = vocabulary
-        self._left = min(generation.max_tokens, context_length - len(prompt))
-        self._budget: Budgeted | None = None
-        if generation.finish_within_budget and generation.matcher is not None:
-            needed = generation.matcher.needed()
-            if needed > self._left:
-                raise BudgetTooSmall(needed, self._left)
-            self._matcher = self._budget = Budgeted(generation.matcher, self._left)
+        self._budget = budgeted(generation, self._left)
+        if self._budget is not None:
+            self._matcher = self._budget
         self._began = time.perf_counter()
 
     def mask(self) -> NDArray[np.int32] | None:
