@@ -9,10 +9,12 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 
 ARGS ?=
+# Processes that run tests side by side; 0 runs them in one, for a debugger.
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
-.PHONY: bench bench-formats bench-server bench-maskbench lint types pictures figures clean
+.PHONY: test-judges test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -23,8 +25,8 @@ demo: $(VENV)/stamp-demo  ## watch a small real model write tool calls (ARGS="--
 serve: $(VENV)/stamp-demo  ## start the server with the small model (ARGS="--port 8000")
 	$(BIN)/larksong serve $(ARGS)
 
-test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name" JOBS=0)
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
@@ -49,6 +51,15 @@ test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test
 
 bench-server: $(VENV)/stamp-dev  ## measure the server beside a bare sse-starlette application (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.server $(ARGS)
+
+test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
+	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
+
+test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
+	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
+
+load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)

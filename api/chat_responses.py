@@ -49,6 +49,9 @@ class AnswerStyle:
     tools: Sequence[Tool] = ()
 
 
+DEFAULT_STYLE = AnswerStyle()
+
+
 @dataclass
 class Totals:
     """Tokens of all choices of an answer, as far as they have ended."""
@@ -201,7 +204,7 @@ def finish_reason(end: TurnEnd, style: AnswerStyle) -> FinishReason:
     return "function_call" if style.legacy and end.reason == "tool_calls" else end.reason
 
 
-def choice_delta(delta: Delta, style: AnswerStyle) -> ChoiceDelta:
+def choice_delta(delta: Delta, style: AnswerStyle = DEFAULT_STYLE) -> ChoiceDelta:
     """A delta in OpenAI's shape. Keys that do not apply are absent: some clients break on nulls."""
     match delta:
         case ContentDelta(text):

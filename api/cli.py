@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from enum import StrEnum
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -29,6 +30,8 @@ from larksong.api.settings import Settings, SettingsFileError, explained
 from larksong.api.settings_flags import option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
+from larksong.engine.characters import TooManyStates
+from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
 from larksong.grammars.response_format import response_grammar
@@ -42,6 +45,16 @@ model_app = typer.Typer(help="The small model that `serve` and `demo` use by def
 app.add_typer(model_app, name="model")
 app.command()(bench)
 app.command("check")(check)
+
+
+class Target(StrEnum):
+    """The languages that `larksong grammar` prints."""
+
+    LARK = "lark"
+    KBNF = "kbnf"
+    GBNF = "gbnf"
+    LLGUIDANCE = "llguidance"
+
 
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
@@ -118,23 +131,37 @@ def grammar(
     ] = None,
     format: _FormatOption = None,
     required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
+    to: Annotated[
+        Target,
+        typer.Option(
+            "--to",
+            help="lark as it runs, or for another engine: kbnf (formatron), gbnf (llama.cpp), llguidance.",
+        ),
+    ] = Target.LARK,
 ) -> None:
-    """Print the grammar of a request's tools, or of a JSON Schema, as Lark text."""
+    """Print the grammar of a request's tools, or of a JSON Schema.
+
+    Other engines know no members in any order: for them the order is fixed, and comments say what else is not
+    kept.
+    """
     if (tools is None) == (schema is None):
         _fail("give either a file with tools, or --schema")
     try:
         if schema is not None:
-            typer.echo(response_grammar(json.load(schema), _BYTES).lark(), nl=False)
-            return
-        assert tools is not None
-        specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-        chosen = wire_format(_settings(format=format).format)
-        made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
+            made = response_grammar(json.load(schema), _BYTES)
+        else:
+            assert tools is not None
+            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
+            chosen = wire_format(_settings(format=format).format)
+            made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
     except ValidationError as error:
         _fail_validation(error)
     except (GrammarsError, json.JSONDecodeError) as error:
         _fail(str(error))
-    typer.echo(made.lark(), nl=False)
+    try:
+        typer.echo(made.lark() if to is Target.LARK else export(made, to.value), nl=False)
+    except TooManyStates as error:
+        _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 
 
 @app.command()

@@ -205,12 +205,12 @@ async def _chunks(
 
 
 def _logprobs(step: Step, model: Model, offset: int) -> TextLogprobs:
-    look = step.look
+    known = step.logprobs
     return {
         "tokens": [model.token_text(step.token)],
-        "token_logprobs": [look.logprob if look is not None and look.logprob is not None else 0.0],
+        "token_logprobs": [known.chosen if known is not None else 0.0],
         "top_logprobs": [
-            {model.token_text(token): logprob for token, logprob in (look.top if look is not None else ())}
+            {model.token_text(token): logprob for token, logprob in (known.top if known is not None else ())}
         ],
         "text_offset": [offset],
     }

@@ -18,10 +18,9 @@ class LogprobWriter:
 
     def add(self, step: Step) -> None:
         """Take note of a step."""
-        # Without a look nobody was asked: the token was the only one that could come.
-        logprob = step.look.logprob if step.look is not None else None
-        top = step.look.top if step.look is not None else ()
-        written = self._token(step.token, 0.0 if logprob is None else logprob)
+        # Without any nobody was asked: the token was the only one that could come.
+        logprob, top = (step.logprobs.chosen, step.logprobs.top) if step.logprobs is not None else (0.0, ())
+        written = self._token(step.token, logprob)
         self._content.append({**written, "top_logprobs": [self._token(*each) for each in top]})
 
     def take(self) -> Logprobs | None:

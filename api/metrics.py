@@ -102,9 +102,9 @@ class Metrics:
                 by_force += 1
                 return
             mask.observe(item.mask_seconds)
-            if item.look is not None:
+            if item.kept is not None:
                 asked += 1
-                low += item.look.kept < self._low_mass
-                removed.observe(1 - item.look.kept)
+                low += item.kept < self._low_mass
+                removed.observe(1 - item.kept)
 
         return watch

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AliasChoices, Field
@@ -92,9 +91,6 @@ class SamplerFields(RequestPart):
 _MOST_STOPS = 32
 
 
-_BREAKERS = ("\n", ":", '"', "*")  # of repetitions, as DRY's author has them
-
-
 def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
     """How the tokens of a request are drawn. Raises ApiError."""
     bias: dict[int, float] = {}
@@ -104,6 +100,7 @@ def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
         bias[int(text)] = float("-inf") if value == -100 else value
     bias |= dict.fromkeys(fields.banned_tokens or (), float("-inf"))
     ranges = fields.penalty_range
+    breakers = None if fields.dry_sequence_breakers is None else tuple(fields.dry_sequence_breakers)
 
     def given(value: float | None, default: float) -> float:
         return default if value is None else value
@@ -118,12 +115,13 @@ def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
         presence_penalty=fields.presence_penalty or 0.0,
         repetition_penalty=given(fields.repetition_penalty, 1.0),
         penalty_range=None if ranges is None or ranges < 0 else ranges,
-        logit_bias=bias,
+        logit_bias=tuple(bias.items()),
         min_tokens=fields.min_tokens or 0,
         dry_multiplier=fields.dry_multiplier or 0.0,
         dry_base=given(fields.dry_base, 1.75),
         dry_allowed_length=fields.dry_allowed_length or 2,
         dry_range=fields.dry_range or 0,
+        dry_sequence_breakers=breakers,
         logprobs=logprobs,
     )
 
@@ -132,16 +130,12 @@ _MOST_DIGITS = 9
 
 
 def on_model(drawn: Sampling, fields: SamplerFields, backend: Backend) -> Sampling:
-    """The same with the tokens of a model. Raises ApiError for ids that it does not have."""
+    """The same, checked: a model has the tokens. Raises ApiError for ids that it does not have."""
     width = backend.vocabulary.width
-    for token in drawn.logit_bias:
+    for token, _ in drawn.logit_bias:
         if not 0 <= token < width:
             param = "banned_tokens" if token in (fields.banned_tokens or ()) else "logit_bias"
             raise ApiError(
                 f"Invalid '{param}': {token} is not a token id from 0 to {width - 1}.", param=param
             )
-    if not drawn.dry_multiplier:
-        return drawn
-    breakers = _BREAKERS if fields.dry_sequence_breakers is None else fields.dry_sequence_breakers
-    ids = [backend.tokenizer.encode("x" + text, add_special_tokens=False).ids for text in breakers if text]
-    return replace(drawn, dry_sequence_breakers=frozenset(each[-1] for each in ids))
+    return drawn

@@ -16,6 +16,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_policy import OnUnenforceable
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
@@ -28,7 +29,7 @@ class SettingsFileError(ValueError):
     """A file of settings that is not there, or is not TOML."""
 
 
-class Settings(BaseSettings):
+class Settings(ExllamaV3Fields):
     """Each can be set by a flag of `larksong serve`, by `LARKSONG_` and its name in capitals, and in the TOML
     file that `LARKSONG_CONFIG` names, else in `larksong.toml` of the working directory."""
 
@@ -36,6 +37,9 @@ class Settings(BaseSettings):
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    backend: Literal["transformers", "exllamav3"] = Field(
+        "transformers", description="transformers or exllamav3: what runs the model."
+    )
     model: str = Field(DEFAULT_MODEL, description="Folder or GGUF file of a model.")
     served_name: str | None = Field(
         None, description="Name of the model in requests; without it the model's own."

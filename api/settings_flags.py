@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.settings import PREFIX, Settings
 
 _KINDS: dict[Any, Any] = {bool: bool, int: int, float: float, float | None: float, Path | None: Path}
@@ -18,8 +19,12 @@ def option(field: str) -> Any:
     """The flag of a setting; what its help says comes from the setting."""
     info = Settings.model_fields[field]
     default = False if info.default is None else str(info.default)
+    panel = "With --backend exllamav3" if field in ExllamaV3Fields.model_fields else None
     return typer.Option(
-        help=f"{info.description} [env var: {PREFIX}{field.upper()}]", show_default=default, show_envvar=False
+        help=f"{info.description} [env var: {PREFIX}{field.upper()}]",
+        show_default=default,
+        show_envvar=False,
+        rich_help_panel=panel,
     )
 
 

@@ -18,7 +18,7 @@ Text before a special token is cut off from what follows and needs neither.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -50,6 +50,9 @@ class Plan(NamedTuple):
     probes: tuple[str, ...]
     known: dict[Tokens, Tokens]
     """tokens sampled before → tokens to give"""
+    likely: tuple[bytes | int, ...] = ()
+    """`parts` and what is likely behind them: the rest of their text, of a marker that was begun"""
+    guessed: dict[Tokens, Tokens] = {}  # noqa: RUF012 - every plan is given its own
 
 
 _NOTHING = Plan((), 0, (), {})
@@ -94,6 +97,30 @@ class ForcedTokens:
             if len(plan.known) >= self._KNOWN:
                 plan.known.clear()
             plan.known[before] = tokens
+        return tokens
+
+    def likely(self, automaton: Automaton, configuration: Configuration, sampled: Sequence[int]) -> Tokens:
+        """Tokens that will probably come next, the forced ones first: to be checked, never to be taken.
+
+        Behind what is certain: the rest of the forced text as it is cut if nothing changes its end, and the
+        rest of a marker of which a few letters stand at the end of a raw text.
+        """
+        plan = configuration.plan
+        if plan is None:
+            plan = configuration.plan = self._plan(automaton, configuration)
+        if not plan.likely:
+            return ()
+        before = self._window(sampled)
+        tokens = plan.guessed.get(before)
+        if tokens is None:
+            last = plan.likely[-1]
+            whole = Plan(plan.likely, len(last) if isinstance(last, bytes) else 0, ("",), {})
+            tokens = self._written(whole, before)
+            certain = self.after(automaton, configuration, sampled)
+            tokens = tokens if tokens[: len(certain)] == certain else certain
+            if len(plan.guessed) >= self._KNOWN:
+                plan.guessed.clear()
+            plan.guessed[before] = tokens
         return tokens
 
     def _window(self, sampled: Sequence[int]) -> Tokens:
@@ -173,14 +200,16 @@ class ForcedTokens:
                 break
             parts.append(text)
         if not parts:
-            return _NOTHING
+            begun = _rest_of_marker(configuration)
+            return Plan((), 0, (), {}, (begun,), {}) if begun and self._encode is not None else _NOTHING
+        likely = tuple(parts)
         last = parts.pop()
         if isinstance(last, int):
-            return Plan((*parts, last), 0, (), {})
+            return Plan(likely, 0, (), {}, likely, {})
         fixed, probes = self._ending(last, *self._next(automaton, configuration))
         if fixed:
-            return Plan((*parts, last), fixed, probes, {})
-        return Plan(tuple(parts), 0, (), {}) if parts else _NOTHING
+            return Plan(likely, fixed, probes, {}, likely, {})
+        return Plan(tuple(parts), 0, (), {}, likely, {})
 
     def _forced_text(self, automaton: Automaton, begin: Configuration) -> tuple[bytes, Configuration]:
         """The forced text up to a choice, an end or a special token, and where it leads."""
@@ -264,6 +293,18 @@ def _only_special(configuration: Configuration) -> int | None:
     return next(iter(ids)) if len(ids) == 1 else None
 
 
+def _rest_of_marker(configuration: Configuration) -> bytes:
+    """What is left of a marker that a raw text seems to have begun, as far as all its ends have it."""
+    if len(configuration.threads) != 1:
+        return b""
+    (thread,) = configuration.threads
+    lexeme = thread.bound.lexeme
+    if lexeme.text is None or len(lexeme.held(thread.state)) < _BEGUN:
+        return b""
+    paths = [tuple(path) for path in lexeme.text.paths(lexeme.node(thread.state))]
+    return bytes(reduce(_shared, paths)) if paths else b""
+
+
 def _forced_bytes(configuration: Configuration) -> bytes:
     """The next bytes where there is no choice and no terminal that may end; b"" where there is."""
     if len(configuration.threads) == 1:
@@ -345,6 +386,7 @@ def _character(lead: int) -> str:
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _FEW = 8
+_BEGUN = 3  # bytes of a marker that are seldom data: a line break and "</"
 _LETTERS = b"xXabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWYZ"
 _DIGITS = b"7012345689"
 _APART = b" \n'"

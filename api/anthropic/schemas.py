@@ -68,7 +68,11 @@ class ToolResult(RequestPart):
     def text(self) -> str:
         """The result as one text; models are told of errors by it, as chat templates have no other place."""
         parts = self.content
-        text = parts if isinstance(parts, str) else "\n".join(part.text for part in parts or () if not isinstance(part, Medium))
+        text = (
+            parts
+            if isinstance(parts, str)
+            else "\n".join(part.text for part in parts or () if not isinstance(part, Medium))
+        )
         told = text.lstrip().lower().startswith(("error", "<tool_use_error"))
         return f"Error: {text}" if self.is_error and not told else text
 

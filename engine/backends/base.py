@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tokenizers import Tokenizer
@@ -35,28 +35,35 @@ class Sampling:
     seed: int | None = None
     """The same seed, prompt and settings give the same tokens; None draws a seed."""
     frequency_penalty: float = 0.0
-    """Taken from a token's logit for each time that the answer has it."""
+    """Taken from a token's logit for each time that it came; OpenAI's. transformers counts the answer alone,
+    exllamav3 prompt and answer."""
     presence_penalty: float = 0.0
-    """Taken from the logit of each token that the answer has."""
+    """Taken from a token's logit once it came; OpenAI's."""
     repetition_penalty: float = 1.0
-    """Divides positive logits, multiplies negative ones, of the tokens of prompt and answer; above 0."""
+    """Divides the logits of tokens that came (negative ones are multiplied); 1 changes nothing."""
     penalty_range: int | None = None
     """How many of the last tokens the three penalties look at; None looks at all."""
-    logit_bias: Mapping[int, float] = field(default_factory=dict)
-    """Added to the logits of these tokens; -inf bans one."""
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """(token id, what is added to its logit; -inf bans it). A mask goes before it: no bias lets in a token
+    that it refuses."""
     min_tokens: int = 0
     """No end of the turn before so many tokens, where the mask leaves the choice."""
-    dry_multiplier: float = 0.0
-    """Strength of the penalty on tokens that would prolong a repetition; 0 is off. The penalty is
-    dry_multiplier * dry_base ** (length - dry_allowed_length) from that length of repetition on."""
-    dry_base: float = 1.75
-    dry_allowed_length: int = 2
-    dry_range: int = 0
-    """How many of the last tokens are searched for repetitions; 0 searches all."""
-    dry_sequence_breakers: frozenset[int] = frozenset()
-    """Tokens that no repetition goes across."""
     logprobs: int | None = None
-    """How many of the likeliest tokens each step tells beside its own; None tells nothing."""
+    """How many likely tokens a step reports beside its own; None reports none, not its own either."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the answer where they come in its visible text, and are left out of it."""
+    banned_strings: tuple[str, ...] = ()
+    """Texts, whatever their case, that are taken back and written otherwise when they come."""
+    dry_multiplier: float = 0.0
+    """The scale of DRY's penalty on going on with a sequence that came before; 0 is off."""
+    dry_base: float = 1.75
+    """What DRY's penalty grows by with each token of such a sequence."""
+    dry_allowed_length: int = 2
+    """The longest sequence that may come again without a penalty, in tokens."""
+    dry_range: int = 0
+    """How many tokens back DRY looks; 0 is all."""
+    dry_sequence_breakers: tuple[str, ...] | None = None
+    """Texts that no sequence of DRY's goes over; None is the backend's own list."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
@@ -69,6 +76,11 @@ class Sampling:
             raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
         if self.repetition_penalty <= 0:
             raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+        if self.logprobs is not None and self.logprobs < 0:
+            raise ValueError(f"logprobs must be 0 or more, not {self.logprobs}")
+        for name in ("dry_multiplier", "dry_allowed_length", "dry_range"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +121,31 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
+class Logprobs:
+    """How likely tokens were to the model itself: before mask, penalties and temperature.
+
+    So a masked token can be among `top`, and the likelihood of a token that had to come may be tiny.
+    """
+
+    chosen: float
+    """Natural logarithm of the probability of the step's token."""
+    top: tuple[tuple[int, float], ...]
+    """The likeliest tokens, likeliest first: (token id, natural logarithm of its probability)."""
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """What the model itself thought of a step, before penalties, mask and filters.
 
-    `kept`: the probability, from 0 to 1, that the mask left. `logprob`: of the token that was taken, and
-    `top` the likeliest tokens with theirs, best first; where `Sampling.logprobs` asked for them.
+    `kept`: the probability, from 0 to 1, that the mask left.
     """
 
-    kept: float = 1.0
-    logprob: float | None = None
-    top: tuple[tuple[int, float], ...] = ()
+    kept: float | None = None
+    logprobs: Logprobs | None = None
+
+
+UNSEEN = Look()
+"""Of a step that the model was not asked for, or whose probabilities nobody knows."""
 
 
 class Step(NamedTuple):
@@ -134,8 +161,10 @@ class Step(NamedTuple):
     """Seconds since the generation began."""
     forced: bool = False
     """The token had to come: the model was not asked."""
-    look: Look | None = None
-    """None where the backend knows no probabilities, or the model was not asked."""
+    logprobs: Logprobs | None = None
+    """With `Sampling.logprobs`, where the backend knows them."""
+    kept: float | None = None
+    """The probability, from 0 to 1, that the mask left; None where nobody knows."""
     mask_seconds: float = 0.0
     """What finding the mask took."""
 

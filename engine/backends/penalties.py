@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Sampling
 
@@ -21,16 +22,35 @@ Logits = NDArray[np.float32]
 _BANNED = np.float32(-1e9)
 
 
+_BREAKERS = ("\n", ":", '"', "*")  # as DRY's author has them
+
+
+def breaker_ids(sampling: Sampling, tokenizer: Tokenizer) -> frozenset[int]:
+    """The tokens with which the texts end that no repetition goes across."""
+    if not sampling.dry_multiplier:
+        return frozenset()
+    texts = _BREAKERS if sampling.dry_sequence_breakers is None else sampling.dry_sequence_breakers
+    ids = [tokenizer.encode("x" + text, add_special_tokens=False).ids for text in texts if text]
+    return frozenset(each[-1] for each in ids)
+
+
 class Penalties:
     """The penalties of one sequence. Free of cost where none is set."""
 
-    def __init__(self, sampling: Sampling, prompt: Sequence[int], ends: frozenset[int]) -> None:
+    def __init__(
+        self,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        ends: frozenset[int],
+        breakers: frozenset[int] = frozenset(),
+    ) -> None:
         self._sampling = sampling
+        self._breakers = breakers
         self._ends = sorted(ends)
         self._tokens = list(prompt)
         self._prompt = len(self._tokens)
         self._counts = bool(sampling.frequency_penalty or sampling.presence_penalty)
-        biased = sorted(sampling.logit_bias.items())
+        biased = sorted(sampling.logit_bias)
         self._biased = np.array([token for token, _ in biased], np.intp)
         self._bias = np.maximum(np.array([bias for _, bias in biased], np.float32), _BANNED)
         self._repeats = sampling.repetition_penalty != 1
@@ -72,16 +92,16 @@ class Penalties:
         """Tokens that would prolong a repetition of what stands at the end, and its length so far."""
         settings = self._sampling
         tokens = self._tokens[-settings.dry_range :] if settings.dry_range else self._tokens
-        if not tokens or tokens[-1] in settings.dry_sequence_breakers:
+        if not tokens or tokens[-1] in self._breakers:
             return {}
         last, found = tokens[-1], dict[int, int]()
         for at in np.flatnonzero(np.array(tokens[:-1], np.intp) == last):
             following = tokens[at + 1]
-            if following in settings.dry_sequence_breakers:
+            if following in self._breakers:
                 continue
             length = 1
             while length <= at and tokens[at - length] == tokens[-1 - length]:
-                if tokens[at - length] in settings.dry_sequence_breakers:
+                if tokens[at - length] in self._breakers:
                     break
                 length += 1
             if length >= settings.dry_allowed_length:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.backends.base import Look, Sampling
+from larksong.engine.backends.base import Logprobs, Look, Sampling
 from larksong.engine.backends.penalties import Penalties
 
 Logits = NDArray[np.float32]
@@ -20,14 +20,19 @@ class Sampler:
     """Draws the tokens of one sequence, from its own random numbers, whatever else runs.
 
     `prompt`: what the penalties count beside the answer. `ends`: the tokens that end a turn.
+    `breakers`: those of `Sampling.dry_sequence_breakers`.
     """
 
     def __init__(
-        self, sampling: Sampling, prompt: Sequence[int] = (), ends: frozenset[int] = frozenset()
+        self,
+        sampling: Sampling,
+        prompt: Sequence[int] = (),
+        ends: frozenset[int] = frozenset(),
+        breakers: frozenset[int] = frozenset(),
     ) -> None:
         self._sampling = sampling
         self._random = np.random.default_rng(sampling.seed)
-        self._penalties = Penalties(sampling, prompt, ends)
+        self._penalties = Penalties(sampling, prompt, ends, breakers)
 
     def penalised(self, logits: Logits) -> Logits:
         """The logits, shape (width,), with what penalties and biases take and give. Unmasked ones."""
@@ -50,7 +55,7 @@ class Sampler:
         best = np.argpartition(raw, -count)[-count:] if count else np.empty(0, np.intp)
         best = best[np.argsort(-raw[best], kind="stable")]
         listed = tuple((int(i), float(raw[i]) - log_total) for i in best)
-        return Look(kept, float(raw[token]) - log_total, listed)
+        return Look(kept, Logprobs(float(raw[token]) - log_total, listed))
 
     def draw(self, logits: Logits) -> int:
         """A token id for `logits`, shape (width,); masked ones are -inf, at least one is not."""

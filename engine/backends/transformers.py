@@ -30,6 +30,7 @@ from larksong.engine.backends.errors import NotAModel
 from larksong.engine.backends.handover import Handover
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
+from larksong.engine.backends.penalties import breaker_ids
 from larksong.engine.backends.prefix_cache import PrefixCache
 from larksong.engine.backends.sampler import MaskBias, Sampler
 from larksong.engine.backends.turn import Turn
@@ -124,7 +125,12 @@ class TransformersBackend:
     async def _run(self, turn: Turn, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         handover = Handover[Step | Finish](_UNREAD_STEPS, self._notify)
         cache = DynamicCache(config=self._model.config)
-        sampler = Sampler(generation.sampling, generation.prompt, self.vocabulary.eos_ids)
+        sampler = Sampler(
+            generation.sampling,
+            generation.prompt,
+            self.vocabulary.eos_ids,
+            breaker_ids(generation.sampling, self.tokenizer),
+        )
         sequence = _Sequence(turn, list(generation.prompt), sampler, cache, handover)
         if not self._start(sequence):
             yield turn.end("error", "the backend is closed")

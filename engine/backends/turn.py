@@ -8,13 +8,35 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.backends.base import Finish, Generation, Look, Step
+from larksong.engine.backends.base import UNSEEN, Finish, Generation, Look, Step
 from larksong.engine.backends.errors import BudgetTooSmall, EmptyPrompt, PromptError, PromptTooLong
 from larksong.engine.backends.thinking import Thinking
 from larksong.engine.budget import Budgeted
 from larksong.engine.events import Content, ParseEvent
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
+
+
+def tokens_left(generation: Generation, vocabulary: Vocabulary, context_length: int) -> int:
+    """Most tokens that can be written. Raises PromptError for a prompt that cannot be read."""
+    prompt = generation.prompt
+    if not prompt:
+        raise EmptyPrompt
+    if len(prompt) >= context_length:
+        raise PromptTooLong(len(prompt), context_length)
+    if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
+        raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
+    return min(generation.max_tokens, context_length - len(prompt))
+
+
+def budgeted(generation: Generation, left: int) -> Budgeted | None:
+    """The matcher that keeps to `left` tokens, None where that was not asked for. Raises BudgetTooSmall."""
+    if not generation.finish_within_budget or generation.matcher is None:
+        return None
+    needed = generation.matcher.needed()
+    if needed > left:
+        raise BudgetTooSmall(needed, left)
+    return Budgeted(generation.matcher, left)
 
 
 class Turn:
@@ -25,23 +47,13 @@ class Turn:
     """
 
     def __init__(self, generation: Generation, vocabulary: Vocabulary, context_length: int) -> None:
-        prompt = generation.prompt
-        if not prompt:
-            raise EmptyPrompt
-        if len(prompt) >= context_length:
-            raise PromptTooLong(len(prompt), context_length)
-        if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
-            raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
+        self._left = tokens_left(generation, vocabulary, context_length)
         self._matcher: Matcher | Budgeted | None = generation.matcher
         self._forces = generation.forced_tokens
         self._vocabulary = vocabulary
-        self._left = min(generation.max_tokens, context_length - len(prompt))
-        self._budget: Budgeted | None = None
-        if generation.finish_within_budget and generation.matcher is not None:
-            needed = generation.matcher.needed()
-            if needed > self._left:
-                raise BudgetTooSmall(needed, self._left)
-            self._matcher = self._budget = Budgeted(generation.matcher, self._left)
+        self._budget = budgeted(generation, self._left)
+        if self._budget is not None:
+            self._matcher = self._budget
         self._thinking: Thinking | None = None
         if generation.reasoning_budget is not None and generation.matcher is not None:
             self._thinking = Thinking(generation.reasoning_budget, generation.matcher)
@@ -77,7 +89,7 @@ class Turn:
         return items
 
     def take(
-        self, token: int, allowed: int, *, forced: bool = False, look: Look | None = None
+        self, token: int, allowed: int, *, forced: bool = False, look: Look = UNSEEN
     ) -> tuple[Step | Finish, ...]:
         """What `token` gives: a step, a step and the end, or the end alone.
 
@@ -98,7 +110,9 @@ class Turn:
                 limited = self._budget is not None and self._budget.limited
                 return (self._finish("length" if limited else "stop", events + self._matcher.finish()),)
         elapsed = time.perf_counter() - self._began
-        step = Step(token, text, events, allowed, elapsed, forced, look, self._mask_seconds)
+        step = Step(
+            token, text, events, allowed, elapsed, forced, look.logprobs, look.kept, self._mask_seconds
+        )
         self._mask_seconds = 0.0
         self._left -= 1
         return (step,) if self._left else (step, self.end("length"))

@@ -26,7 +26,7 @@ from larksong.api.auth import ApiKeys
 from larksong.api.cli import app
 from larksong.api.errors import QueueFull
 from larksong.api.metrics import Metrics
-from larksong.engine.backends.base import Finish, Look, Step
+from larksong.engine.backends.base import Finish, Step
 from larksong.grammars import wire_format
 from tests.api.serving import Served, serving
 
@@ -225,7 +225,7 @@ def test_a_mask_that_fights_the_model_is_counted_and_said(caplog: pytest.LogCapt
     metrics = Metrics(low_mass=0.01)
     watch = metrics.watch("m", "hermes", 10)
     for kept in (0.001, 0.9, 0.0001):
-        watch(Step(1, b"a", (), 5, 0.1, look=Look(kept)))
+        watch(Step(1, b"a", (), 5, 0.1, kept=kept))
     watch(Finish("stop", (), cached_tokens=4))
     figures = metrics.text().decode()
     assert 'larksong_low_mass_tokens_total{format="hermes",model="m"} 2.0' in figures

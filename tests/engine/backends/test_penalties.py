@@ -16,7 +16,8 @@ ENDS = frozenset({4})
 
 
 def applied(prompt: list[int], written: list[int], **settings: Any) -> list[float]:
-    penalties = Penalties(Sampling(**settings), prompt, ENDS)
+    breakers = settings.pop("breakers", frozenset())
+    penalties = Penalties(Sampling(**settings), prompt, ENDS, breakers)
     for token in written:
         penalties.took(token)
     before = LOGITS.copy()
@@ -38,7 +39,7 @@ def test_without_settings_nothing_is_copied() -> None:
         ({"repetition_penalty": 2.0}, [0.5, -2.0, 1.0, 0.5, 0.0]),
         ({"repetition_penalty": 2.0, "penalty_range": 1}, [0.5, -1.0, 2.0, 0.5, 0.0]),
         ({"frequency_penalty": 0.5, "penalty_range": 2}, [0.5, -1.0, 1.5, 0.5, 0.0]),
-        ({"logit_bias": {3: 7.0, 1: -2.0}}, [1.0, -3.0, 2.0, 7.5, 0.0]),
+        ({"logit_bias": ((3, 7.0), (1, -2.0))}, [1.0, -3.0, 2.0, 7.5, 0.0]),
         ({"min_tokens": 3}, [1.0, -1.0, 2.0, 0.5, 0.0]),
     ],
 )
@@ -60,7 +61,7 @@ def test_no_end_comes_before_the_least_tokens_where_another_token_may() -> None:
 
 
 def test_a_banned_token_comes_only_where_the_mask_leaves_no_other() -> None:
-    sampler = Sampler(Sampling(temperature=0, logit_bias={2: float("-inf")}))
+    sampler = Sampler(Sampling(temperature=0, logit_bias=((2, float("-inf")),)))
     assert sampler.draw(sampler.penalised(LOGITS)) == 0
     only_two = np.where(np.arange(5) == 2, 0, -np.inf).astype(np.float32)
     assert sampler.draw(sampler.penalised(LOGITS) + only_two) == 2
@@ -72,7 +73,7 @@ def test_dry_takes_from_what_would_prolong_a_repetition() -> None:
     assert applied([0, 1, 2, 3], [0, 1], **settings) == [1.0, -1.0, 1.0, 0.5, 0.0]
     assert applied([3, 0, 1, 2, 3], [3, 0, 1], **settings) == [1.0, -1.0, 0.0, 0.5, 0.0]
     assert applied([0, 1, 2, 3], [3, 1], **settings) == [1.0, -1.0, 2.0, 0.5, 0.0]
-    broken = {**settings, "dry_sequence_breakers": frozenset({0})}
+    broken = {**settings, "breakers": frozenset({0})}
     assert applied([0, 1, 2, 3], [0, 1], **broken) == [1.0, -1.0, 2.0, 0.5, 0.0]
     assert applied([0, 1, 2, 3], [0, 1], **settings, dry_range=3) == [1.0, -1.0, 2.0, 0.5, 0.0]
 
@@ -83,11 +84,13 @@ def test_a_look_tells_probabilities_of_the_model_itself() -> None:
     look = sampler.look(LOGITS, bias, 0)
     shares = np.exp(LOGITS) / np.exp(LOGITS).sum()
     assert look.kept == pytest.approx(shares[[0, 3, 4]].sum(), rel=1e-5)
-    assert look.logprob == pytest.approx(np.log(shares[0]), rel=1e-5)
-    assert [token for token, _ in look.top] == [2, 0]
-    assert [logprob for _, logprob in look.top] == pytest.approx(np.log(shares[[2, 0]]).tolist(), rel=1e-5)
-    assert Sampler(Sampling(logprobs=0)).look(LOGITS, None, 0).top == ()
-    assert Sampler(Sampling()).look(LOGITS, None, 0).logprob is None
+    assert look.logprobs.chosen == pytest.approx(np.log(shares[0]), rel=1e-5)
+    assert [token for token, _ in look.logprobs.top] == [2, 0]
+    assert [logprob for _, logprob in look.logprobs.top] == pytest.approx(
+        np.log(shares[[2, 0]]).tolist(), rel=1e-5
+    )
+    assert Sampler(Sampling(logprobs=0)).look(LOGITS, None, 0).logprobs.top == ()
+    assert Sampler(Sampling()).look(LOGITS, None, 0).logprobs is None
 
 
 def test_a_repetition_penalty_must_be_positive() -> None:

@@ -88,8 +88,8 @@ async def test_probabilities_come_with_every_step_that_asks_the_model(
     )
     assert isinstance(finish, Finish)
     for step in steps:
-        assert step.look is not None
-        assert step.look.kept == 1
-        assert len(step.look.top) == 3
+        assert step.logprobs is not None
+        assert step.kept == 1
+        assert len(step.logprobs.top) == 3
         # The likeliest token was taken.
-        assert step.look.top[0] == (step.token, pytest.approx(step.look.logprob))
+        assert step.logprobs.top[0] == (step.token, pytest.approx(step.logprobs.chosen))
