@@ -1,7 +1,7 @@
 """Chunks of a chat completion, from any server → messages.
 
-Servers differ in how they write calls. What OpenAI documents is `index` on every delta, `id`, `type` and `name`
-on a call's first, and `arguments` as pieces of text. Read here are also deltas without an index, ids and names
+Servers differ in how they write calls. OpenAI documents `index` on every delta, `id`, `type` and `name` on
+a call's first, and `arguments` as pieces of text. Read here are also deltas without an index, ids and names
 that come again or in pieces, ids that differ in every delta, arguments that are an object or null, and whole
 messages in place of deltas.
 

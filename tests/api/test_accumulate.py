@@ -68,9 +68,7 @@ VARIANTS = {
     "an object": [call(0, "a", "f", json.loads(ARGUMENTS))],
     "an object after its stand-in": [call(0, "a", "f", "{}"), call(0, arguments=json.loads(ARGUMENTS))],
     "an object twice": [call(0, "a", "f", json.loads(ARGUMENTS))] * 2,
-    "another id in every delta": [
-        call(0, str(i or 'a'), "f", each) for i, each in enumerate(PIECES)
-    ],
+    "another id in every delta": [call(0, str(i or "a"), "f", each) for i, each in enumerate(PIECES)],
     "the name in pieces": [call(0, "a", "", ""), call(0, name="f"), call(0, arguments=ARGUMENTS)],
     "a whole message": [
         {
