@@ -36,5 +36,6 @@ def test_no_request_makes_the_server_fail(case: schemathesis.Case) -> None:
 def test_the_document_names_every_path() -> None:
     assert set(_app.openapi()["paths"]) == {
         *("/v1/chat/completions", "/v1/completions", "/v1/models", "/v1/models/{name}"),
+        *("/v1/messages", "/v1/messages/count_tokens", "/v1/responses"),
         *("/tokenize", "/detokenize", "/health", "/health/live", "/health/ready", "/metrics"),
     }
