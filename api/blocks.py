@@ -60,7 +60,7 @@ class BlockWriter:
 
     def __init__(self) -> None:
         self._open: Block | None = None
-        self._blank = ""
+        self._blank: tuple[BlockKind, str] = ("text", "")
         self._count = 0
 
     def feed(self, deltas: Iterable[Delta]) -> list[BlockEvent]:
@@ -86,11 +86,13 @@ class BlockWriter:
 
     def _grow(self, kind: BlockKind, text: str, events: list[BlockEvent]) -> None:
         if self._open is None or self._open.kind != kind:
-            text = self._blank + text
+            held, blank = self._blank
+            text = blank + text if held == kind else text
             if not text.strip():
-                self._blank = text
+                self._blank = (kind, text)
                 return
             self._begin(kind, events)
+        self._blank = ("text", "")
         self._add(text, events)
 
     def _begin(self, kind: BlockKind, events: list[BlockEvent], call: CallDelta | None = None) -> None:
@@ -105,7 +107,7 @@ class BlockWriter:
         events.append(BlockGrown(self._open, piece))
 
     def _close(self, events: list[BlockEvent], *, complete: bool = True) -> None:
-        self._blank = ""
+        self._blank = ("text", "")
         if self._open is not None:
             events.append(BlockClosed(self._open, complete))
             self._open = None
