@@ -45,4 +45,7 @@ def anthropic_error(error: ApiError) -> ErrorBody:
     message = error.message
     if error.param is not None and f"'{error.param}'" not in message:
         message = f"{error.param}: {message}"
+    if error.code == "context_length_exceeded":
+        # Anthropic's own words, by which Claude Code knows that it is time to shorten the conversation.
+        message = f"prompt is too long: {message}"
     return {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id.get()}

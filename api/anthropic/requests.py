@@ -20,7 +20,7 @@ from larksong.api.anthropic.schemas import (
     ToolUse,
 )
 from larksong.api.errors import ApiError
-from larksong.api.fields_of import FieldNames
+from larksong.api.field_names import FieldNames
 from larksong.api.messages import HistoryCall, HistoryFunction, Message
 from larksong.api.schemas import ChatRequest, FunctionSpec, ToolSpec
 

@@ -9,7 +9,7 @@ from typing import Any
 from larksong.api.blocks import Block, BlockClosed, BlockEvent, BlockGrown, BlockOpened
 from larksong.api.chat_responses import new_id
 from larksong.api.responses.hidden import hidden
-from larksong.api.responses.objects import Output, Status
+from larksong.api.responses.objects import CallOutput, Output, ReasoningOutput, Status
 
 Event = dict[str, object]
 _PREFIXES = {"reasoning": "rs_", "text": "msg_", "call": "fc_"}
@@ -69,7 +69,7 @@ class ItemWriter:
     def _item(self, block: Block, status: Status, text: str) -> Output:
         id = self._ids[block.index]
         if block.call is not None:
-            call: Output = {
+            call: CallOutput = {
                 "id": id,
                 "type": "function_call",
                 "call_id": block.call.id,
@@ -78,11 +78,11 @@ class ItemWriter:
                 "status": status,
             }
             if block.call.name in self.namespaces:
-                call["namespace"] = self.namespaces[block.call.name]  # type: ignore[typeddict-unknown-key]
+                call["namespace"] = self.namespaces[block.call.name]
             return call
         parts = [_part(block, text)] if text else []
         if block.kind == "reasoning":
-            thought: dict[str, Any] = {
+            thought: ReasoningOutput = {
                 "id": id,
                 "type": "reasoning",
                 "status": status,
@@ -91,7 +91,7 @@ class ItemWriter:
             }
             if self.encrypted and text:
                 thought["encrypted_content"] = hidden(text)
-            return thought  # type: ignore[return-value]
+            return thought
         return {"id": id, "type": "message", "role": "assistant", "status": status, "content": parts}
 
 

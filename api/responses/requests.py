@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from larksong.api.errors import ApiError
-from larksong.api.fields_of import FieldNames
+from larksong.api.field_names import FieldNames
 from larksong.api.responses.history import History
 from larksong.api.responses.schemas import (
     AllowedTools,

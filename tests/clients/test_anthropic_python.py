@@ -235,6 +235,24 @@ def test_refusals_have_anthropics_shape_and_name_the_field(fields: Any, message:
     assert error["request_id"] == caught.value.response.headers["request-id"]
 
 
+def test_a_prompt_that_is_too_long_is_told_in_the_words_that_clients_look_for() -> None:
+    with serving("Hi.") as server, pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
+        client(server).messages.create(**ask(system="word " * 5000))
+
+
+def test_what_the_grammar_could_not_enforce_is_told_at_the_end() -> None:
+    schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": r"^(a|b)\1$"}}}
+    text = wire_format("hermes").render_calls([("book", {"code": "ab"})])
+    with serving(text, format="hermes") as server:
+        tools = [{"name": "book", "input_schema": schema}]
+        whole = client(server).messages.create(**ask(tools=tools))
+        events = list(client(server).messages.create(**ask(tools=tools, stream=True)))
+    [last] = [event for event in events if event.type == "message_delta"]
+    warning = {"tool": "book", "pointer": "/properties/code/pattern", "keyword": "pattern", "valid": False}
+    for each in (whole, last):
+        assert (each.model_extra or {})["larksong"] == {"warnings": [warning]}
+
+
 def test_every_status_is_the_exception_of_the_package() -> None:
     with serving("Hi.", settings={"api_key": "secret", "max_body_bytes": 5000}) as server:
         with pytest.raises(anthropic.AuthenticationError):

@@ -307,6 +307,19 @@ def test_hosted_tools_are_left_out_and_functions_of_namespaces_keep_theirs() -> 
     assert (made.model_extra or {})["larksong"] == {"left_out_tools": ["web_search", "apply_patch"]}
 
 
+def test_what_the_grammar_could_not_enforce_is_told_with_the_response() -> None:
+    schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": r"^(a|b)\1$"}}}
+    text = wire_format("hermes").render_calls([("book", {"code": "ab"})])
+    tool = {"type": "function", "name": "book", "parameters": schema, "strict": None}
+    with serving(text, format="hermes") as server:
+        made = server.client.responses.create(**ask(tools=[tool], store=True))
+        with pytest.raises(openai.BadRequestError) as caught:
+            server.client.responses.create(**ask(tools=[{**tool, "strict": True}]))
+    warning = {"tool": "book", "pointer": "/properties/code/pattern", "keyword": "pattern", "valid": False}
+    assert (made.model_extra or {})["larksong"] == {"stored": False, "warnings": [warning]}
+    assert caught.value.param == "tools[0].parameters#/properties/code/pattern"
+
+
 def test_a_fault_in_the_stream_is_a_failed_response() -> None:
     with serving("This is no call.", format="hermes") as server:
         events = list(
