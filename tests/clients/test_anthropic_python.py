@@ -313,7 +313,7 @@ def test_earlier_turns_in_all_their_shapes_are_written_into_the_prompt() -> None
 
 
 def test_comments_keep_a_slow_stream_alive() -> None:
-    with serving("slow words", tokens_per_second=2, settings={"ping_seconds": 0.1}) as server:
+    with serving("slow words", tokens_per_second=6, settings={"ping_seconds": 0.1}) as server:
         body = {**ask(), "stream": True}
         answer = httpx.post(f"{server.client.base_url}messages", json=body)
     assert ": ping" in answer.text
