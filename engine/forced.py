@@ -273,7 +273,7 @@ class ForcedTokens:
     def _find_ending(
         self, text: bytes, legal: frozenset[int], ends: bool
     ) -> tuple[int, tuple[str, ...], tuple[int, ...]]:
-        """How many bytes of a last text may be given; the probes and cuts that its context can make matter."""
+        """How many bytes of a last text may be given, and the probes and cuts that can make a difference."""
         begins = tuple(self._straddling(text, legal))
         fixed = begins[0] if begins else len(text)
         cuts = (*begins, len(text)) if begins else ()
