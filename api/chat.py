@@ -13,7 +13,7 @@ from larksong.api.errors import ApiError
 from larksong.api.generation import Turn, with_seeds
 from larksong.api.limits import check_limits
 from larksong.api.prompt import TemplateRefusal
-from larksong.api.sampler_fields import on_model
+from larksong.api.sampler_fields import on_model, unheeded
 from larksong.api.schemas import ChatCompletion, ChatRequest, StreamOptions
 from larksong.api.served import Served
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError
@@ -35,6 +35,8 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
             check_limits(body, served.settings)
             asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
             asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
+            if asked.reasoning_budget is not None and "reasoning_budget" in model.backend.unheeded:
+                raise unheeded("thinking_budget")
             served.log_prompt(asked.messages)
             return [await model.prepare(each) for each in with_seeds(asked, body.n or 1)]
         except (GrammarsError, PromptError, TemplateRefusal, BudgetTooSmall, RecursionError) as error:
