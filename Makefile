@@ -14,7 +14,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
-.PHONY: test-judges test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures clean
+.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -51,6 +51,9 @@ test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test
 
 bench-server: $(VENV)/stamp-dev  ## measure the server beside a bare sse-starlette application (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.server $(ARGS)
+
+test-drafts: $(VENV)/stamp-dev  ## forward passes that drafts save on all recorded calls (LARKSONG_CASES=FOLDER)
+	LARKSONG_EVERY=1 $(BIN)/python -m pytest tests/exllamav3/test_client_calls.py -s --timeout 3600 $(ARGS)
 
 test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
 	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)

@@ -10,7 +10,7 @@ from larksong.api.chat_requests import refusal, turn_request
 from larksong.api.generation import Model, Turn, with_seeds
 from larksong.api.limits import check_limits
 from larksong.api.prompt import TemplateRefusal
-from larksong.api.sampler_fields import on_model
+from larksong.api.sampler_fields import on_model, unheeded
 from larksong.api.schemas import ChatRequest
 from larksong.api.served import Served
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError
@@ -23,6 +23,8 @@ async def prepared(body: ChatRequest, served: Served, model: Model) -> list[Turn
         check_limits(body, served.settings)
         asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
         asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
+        if asked.reasoning_budget is not None and "reasoning_budget" in model.backend.unheeded:
+            raise unheeded("thinking_budget")
         served.log_prompt(asked.messages)
         return [await model.prepare(each) for each in with_seeds(asked, body.n or 1)]
     except (GrammarsError, PromptError, TemplateRefusal, BudgetTooSmall, RecursionError) as error:

@@ -249,9 +249,8 @@ class Model:
             callable_tools = [
                 tool for tool in tools if request.allowed is None or tool.name in request.allowed
             ]
-            grammar = wire.grammar(
-                callable_tools, request.calls, vocabulary, in_reasoning=prompt.in_reasoning
-            )
+            policy = replace(request.calls, reasoning=_may_reason(wire, self.backend.chat_template))
+            grammar = wire.grammar(callable_tools, policy, vocabulary, in_reasoning=prompt.in_reasoning)
             if isinstance(request.answer, AnswerSchema):
                 grammar = calls_or_answer(grammar, request.answer.schema, request.answer.options)
         else:
@@ -285,6 +284,13 @@ class Model:
             return None
         ids = text_ids(self.backend.tokenizer, self.backend.vocabulary, close)
         return ReasoningBudget(request.reasoning_budget, tuple(ids), prompt.in_reasoning)
+
+
+def _may_reason(wire: WireFormat, chat_template: str | None) -> bool:
+    """Whether a model with this template may reason: one that does takes its reasoning out of the history."""
+    if chat_template is None or wire.reasoning is None:
+        return True
+    return any(marker in chat_template for marker in wire.reasoning)
 
 
 def _text_grammar(request: TurnRequest, vocabulary: Vocabulary, in_reasoning: bool) -> Grammar | None:

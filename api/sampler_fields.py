@@ -55,6 +55,7 @@ class SamplerFields(RequestPart):
     dry_allowed_length: Annotated[int, Field(ge=1)] | None = None
     dry_range: Annotated[int, Field(ge=0)] | None = _named("dry_range", "dry_penalty_last_n")
     dry_sequence_breakers: list[str] | None = None
+    banned_strings: str | list[str] | None = None
     stop: str | list[str] | None = _named("stop", "stop_sequence")
 
     top_a: Annotated[float | None, unless(0)] = None
@@ -70,7 +71,6 @@ class SamplerFields(RequestPart):
     cfg_scale: Annotated[float | None, unless(1)] = None
     negative_prompt: Annotated[str | None, unless("")] = None
     token_healing: Annotated[bool | None, unless(False)] = None
-    banned_strings: Annotated[str | list[str] | None, unless("", [])] = None
     ignore_eos: Annotated[bool | None, unless(False)] = _named("ignore_eos", "ban_eos_token")
     stop_token_ids: Annotated[list[int] | None, unless([])] = None
     bad_words: Annotated[list[str] | None, unless([])] = None
@@ -98,6 +98,8 @@ def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
         if not text.isdecimal() or not text.isascii() or len(text) > _MOST_DIGITS:
             raise ApiError(f"Invalid 'logit_bias': '{text}' is not a token id.", param="logit_bias")
         bias[int(text)] = float("-inf") if value == -100 else value
+    listed = fields.banned_strings or ()
+    banned = [listed] if isinstance(listed, str) else listed
     bias |= dict.fromkeys(fields.banned_tokens or (), float("-inf"))
     ranges = fields.penalty_range
     breakers = None if fields.dry_sequence_breakers is None else tuple(fields.dry_sequence_breakers)
@@ -121,6 +123,7 @@ def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
         dry_base=given(fields.dry_base, 1.75),
         dry_allowed_length=fields.dry_allowed_length or 2,
         dry_range=fields.dry_range or 0,
+        banned_strings=tuple(text for text in banned if text),
         dry_sequence_breakers=breakers,
         logprobs=logprobs,
     )
@@ -129,8 +132,16 @@ def sampling(fields: SamplerFields, logprobs: int | None = None) -> Sampling:
 _MOST_DIGITS = 9
 
 
+def unheeded(field: str) -> ApiError:
+    """The refusal of a field that the model's backend does not heed."""
+    message = f"The model's backend does not support '{field}', and ignoring it would change the answer."
+    return ApiError(message, param=field, code="unsupported_parameter")
+
+
 def on_model(drawn: Sampling, fields: SamplerFields, backend: Backend) -> Sampling:
     """The same, checked: a model has the tokens. Raises ApiError for ids that it does not have."""
+    if drawn.banned_strings and "banned_strings" in backend.unheeded:
+        raise unheeded("banned_strings")
     width = backend.vocabulary.width
     for token, _ in drawn.logit_bias:
         if not 0 <= token < width:

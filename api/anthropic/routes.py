@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fastapi import APIRouter, Request, Response
 
 from larksong.api.answers import Answering, answer
@@ -23,6 +25,9 @@ async def messages(body: MessagesRequest, request: Request) -> Response:
     served: Served = request.app.state.served
     model = served.model(body.model)
     wanted = asked(body)
+    if "reasoning_budget" in model.backend.unheeded:
+        # Anthropic's budget is a target: where it cannot be kept the model reasons as long as it likes.
+        wanted = replace(wanted, chat=wanted.chat.model_copy(update={"thinking_budget": None}))
 
     async def prepare() -> list[Turn]:
         with wanted.names.told():

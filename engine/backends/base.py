@@ -50,8 +50,6 @@ class Sampling:
     """No end of the turn before so many tokens, where the mask leaves the choice."""
     logprobs: int | None = None
     """How many likely tokens a step reports beside its own; None reports none, not its own either."""
-    stop: tuple[str, ...] = ()
-    """Texts that end the answer where they come in its visible text, and are left out of it."""
     banned_strings: tuple[str, ...] = ()
     """Texts, whatever their case, that are taken back and written otherwise when they come."""
     dry_multiplier: float = 0.0
@@ -212,6 +210,10 @@ class Backend(Protocol):
     @property
     def eos_token(self) -> str:
         """Text of the token that ends a turn; "" where there is none."""
+
+    @property
+    def unheeded(self) -> frozenset[str]:
+        """The fields of Sampling and Generation that this backend does not heed."""
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """Run one sequence: its steps, then one Finish. Without a matcher a token's bytes are Content.

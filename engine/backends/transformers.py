@@ -45,6 +45,8 @@ _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 class TransformersBackend:
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
 
+    unheeded = frozenset({"banned_strings"})
+
     def __init__(self, model: PreTrainedModel, folder: ModelFolder, *, threads: int | None = None) -> None:
         self._model = model
         self._folder = folder

@@ -78,7 +78,6 @@ def _call_in_history(arguments: Any) -> dict[str, Any]:
         ({"audio": {"voice": "x"}}, "audio"),
         ({"modalities": ["text", "audio"]}, "modalities"),
         ({"web_search_options": {}}, "web_search_options"),
-        ({"banned_strings": ["x"]}, "banned_strings"),
         ({"logit_bias": {"1": 101}}, "logit_bias.1"),
         ({"response_format": {"type": "yaml"}}, "response_format"),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 
 import anthropic
 import httpx
+import openai
 import pydantic
 import pytest
 
@@ -131,6 +132,17 @@ def test_thinking_that_is_not_to_be_shown_is_not() -> None:
         hidden, text = each.content
         assert (hidden.type, text.type) == ("thinking", "text")
         assert "Secret" not in each.to_json()
+
+
+def test_a_budget_that_the_backend_cannot_keep_is_left_out() -> None:
+    with serving("Hi.") as server:
+        server.backend.unheeded = frozenset({"reasoning_budget"})
+        thinking = {"type": "enabled", "budget_tokens": 1024}
+        assert client(server).messages.create(**ask(thinking=thinking)).stop_reason == "end_turn"
+        with pytest.raises(openai.BadRequestError):
+            server.client.chat.completions.create(
+                model="recorded", messages=[QUESTION], extra_body={"thinking_budget": 1024}
+            )
 
 
 def test_counted_tokens_are_those_of_the_prompt() -> None:

@@ -151,17 +151,6 @@ async def test_every_end_token_ends_a_turn(loaded: Loaded) -> None:
         assert (steps, finish.reason) == ([], "stop")
 
 
-async def test_stop_strings_cut_the_visible_text(loaded: Loaded) -> None:
-    loaded.follow({"hello": "one two three four"})
-    steps, end = await loaded.run(stop=("ee", "two thr"))
-    assert (content(steps, end), end.reason) == (b"one ", "stop")
-    steps, end = await loaded.run(stop=("four five",))
-    assert content(steps, end) == b"one two three four"
-    loaded.follow({"hello": CALL_TEXT})
-    steps, end = await loaded.run("hello", loaded.call(), stop=("Amster",))
-    assert told(steps, end).calls[0].arguments == ARGUMENTS  # letters inside a call are data
-
-
 async def test_banned_strings_never_reach_the_reader(loaded: Loaded) -> None:
     loaded.follow({"hello": CALL_TEXT})
     steps, end = await loaded.run("hello", loaded.call(), 60, banned_strings=("amster",))

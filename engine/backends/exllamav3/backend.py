@@ -31,6 +31,8 @@ _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 class ExllamaV3Backend:
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
+    unheeded = frozenset({"reasoning_budget"})
+
     def __init__(
         self,
         model: Model,

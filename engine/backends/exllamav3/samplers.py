@@ -9,6 +9,8 @@ from exllamav3.generator.sampler.custom import dry_sequence_breaker_tokens
 
 from larksong.engine.backends.base import Sampling
 
+_ALL = 10**8  # more tokens than any context has
+
 
 def sampler_of(sampling: Sampling, tokenizer: Tokenizer) -> Any:
     """exllamav3's sampler for these settings.
@@ -21,6 +23,7 @@ def sampler_of(sampling: Sampling, tokenizer: Tokenizer) -> Any:
         rep_p=sampling.repetition_penalty,
         freq_p=sampling.frequency_penalty,
         pres_p=sampling.presence_penalty,
+        rep_sustain_range=_ALL if sampling.penalty_range is None else sampling.penalty_range,
         dry_multiplier=sampling.dry_multiplier,
         dry_base=sampling.dry_base,
         dry_allowed_length=sampling.dry_allowed_length,

@@ -14,7 +14,6 @@ from larksong.engine.backends.base import Finish, Generation, Logprobs, Step
 from larksong.engine.backends.exllamav3.filter import MatcherFilter
 from larksong.engine.backends.exllamav3.samplers import sampler_of
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.stops import StopTexts
 from larksong.engine.backends.turn import budgeted, tokens_left
 from larksong.engine.events import Content, Events
 from larksong.engine.vocabulary import Vocabulary
@@ -45,7 +44,6 @@ class Sequence:
             self._filter.drafts = generation.forced_tokens
         sampling = generation.sampling
         self._vocabulary = vocabulary
-        self._stops = StopTexts(sampling.stop)
         # Tokens that can be taken back, or whose probabilities are told, wait until exllamav3 gives them out.
         self._waits = bool(sampling.banned_strings) or sampling.logprobs is not None
         self._given = 0
@@ -53,6 +51,8 @@ class Sequence:
         self.job = Job(
             input_ids=torch.tensor([generation.prompt], dtype=torch.long),
             max_new_tokens=left,
+            # With a grammar it may be that nothing but the end is allowed.
+            min_new_tokens=sampling.min_tokens if matcher is None else 0,
             sampler=sampler_of(sampling, tokenizer),
             seed=sampling.seed,
             stop_conditions=sorted(vocabulary.eos_ids),
@@ -86,10 +86,7 @@ class Sequence:
             return []
         items: list[Item] = []
         tokens = self._free(result) if self._filter is None else self._read(self._filter, result)
-        for step in tokens:
-            items.append(step)
-            if self._stops.found:
-                return [*items, self.end("stop")]
+        items += tokens
         if result["eos"]:
             items.append(self._end(result["eos_reason"]))
         return items
@@ -101,7 +98,7 @@ class Sequence:
         if self._filter is not None:
             events += self._filter.finish()
         calls = self._budget_now.finished_calls if self._budget_now is not None else None
-        return Finish(reason, self._stops.finish(events), error, calls)
+        return Finish(reason, events, error, calls)
 
     def _end(self, reason: str) -> Finish:
         if self._filter is None:
@@ -127,11 +124,10 @@ class Sequence:
         known = list(_logprobs(result))
         for number, token in enumerate(filter.accepted[self._given : until]):
             self._given += 1
-            events = self._stops.feed(token.events)
             yield Step(
                 token.token,
                 self._text(token.token),
-                events,
+                token.events,
                 token.allowed,
                 token.at - self._began,
                 token.forced,
@@ -146,7 +142,7 @@ class Sequence:
             if token in self._vocabulary.eos_ids:
                 return
             text = self._text(token)
-            events = self._stops.feed((Content(text),) if text else ())
+            events: Events = (Content(text),) if text else ()
             logprobs = known[number] if number < len(known) else None
             yield Step(token, text, events, self._vocabulary.width, now, False, logprobs)
 
