@@ -1,4 +1,4 @@
-"""The command line: `larksong serve | demo | grammar | check | parse | bench | model fetch`."""
+"""The command line: `larksong serve | demo | grammar | check | explain | parse | bench | model fetch`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
 from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
+from larksong.api.explain import command as explain
 from larksong.api.generation import Model
 from larksong.api.models import load_model
 from larksong.api.parse import parse_record
@@ -37,6 +38,7 @@ model_app = typer.Typer(help="The small model that `serve` and `demo` use by def
 app.add_typer(model_app, name="model")
 app.command()(bench)
 app.command("check")(check)
+app.command("explain")(explain)
 
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
