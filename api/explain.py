@@ -23,7 +23,7 @@ from larksong.api.schemas import ToolSpec
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
-from larksong.engine.vocabulary import Vocabulary
+from larksong.engine.vocabulary import Vocabulary, VocabularyError
 from larksong.grammars import CallPolicy, GrammarsError, wire_format
 from larksong.grammars.explain import Request, TurnExplanation, explain_turn
 
@@ -156,6 +156,8 @@ def _tokens(text: bytes, tokenizer: Path | None, eos: str | None) -> tuple[Engin
     if tokenizer is None:
         return byte_engine(), list(text)
     file = tokenizer / "tokenizer.json" if tokenizer.is_dir() else tokenizer
+    if not file.is_file():
+        raise VocabularyError(f"there is no tokenizer at {file}")
     vocabulary = Vocabulary.from_tokenizer(file, eos=[eos or end_token(file)])
     ids = text_ids(Tokenizer.from_file(str(file)), vocabulary, text.decode(errors="replace"))
     return Engine(vocabulary), ids

@@ -20,7 +20,8 @@ _KEYWORDS = (
 )
 _JOINING = ("oneOf", "anyOf", "allOf")
 # Where these are false they are replaced by true, since to leave them out means something else for tools.
-_CLOSED = ("additionalProperties", "unevaluatedProperties", "additionalItems", "unevaluatedItems", "items")
+_OBJECTS = ("additionalProperties", "unevaluatedProperties")
+_CLOSED = (*_OBJECTS, "additionalItems", "unevaluatedItems", "items")
 _BY_RANK = (*_KEYWORDS, *_CLOSED, *_JOINING, "type")
 
 
@@ -55,7 +56,7 @@ def edits(place: Place, name: str | None = None, *, closed: bool = False) -> Ite
     for keyword in _BY_RANK:
         if keyword not in schema or (keyword in _CLOSED and schema[keyword] is not False):
             continue
-        yield Edit(place.pointer, keyword, name=name if keyword in _CLOSED else None)
+        yield Edit(place.pointer, keyword, name=name if keyword in _OBJECTS else None)
     if closed and "additionalProperties" not in schema and "unevaluatedProperties" not in schema:
         yield Edit(place.pointer, "additionalProperties", True, name)
 
@@ -65,11 +66,11 @@ def without(root: Mapping[str, Any], chosen: Iterable[Edit]) -> Mapping[str, Any
     made = copy.deepcopy(dict(root))
     for edit in chosen:
         schema = at(made, edit.pointer)
-        if edit.keyword in _CLOSED:
+        if edit.name is not None:
+            # Not every format can write members that nobody declared.
+            schema["properties"] = {edit.name: True, **schema.get("properties", {})}
+        elif edit.keyword in _CLOSED:
             schema[edit.keyword] = True
-            if edit.name is not None:
-                # Not every format can write members that nobody declared.
-                schema["properties"] = {edit.name: True, **schema.get("properties", {})}
         else:
             schema.pop(edit.keyword, None)
     return made

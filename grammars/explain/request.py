@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
@@ -12,10 +12,17 @@ from larksong.engine.grammar import Grammar, Rule
 from larksong.engine.terminals import Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import GrammarsError
-from larksong.grammars.response_format import response_grammar
-from larksong.grammars.schema import DEFAULT_OPTIONS, Options, read_parameters
+from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Widened, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
 from larksong.grammars.wire_format import WireFormat
+
+
+class Part(NamedTuple):
+    """The grammar of arguments or of an answer; `widened`: pointers and keywords that it does not enforce."""
+
+    grammar: Grammar
+    widened: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -41,23 +48,24 @@ class Request:
         """The schema of a tool's arguments, or of the answer."""
         return self.schema if tool is None else tool.parameters
 
-    def part(self, tool: Tool | None, schema: Mapping[str, Any], vocabulary: Vocabulary) -> Grammar | None:
+    def part(self, tool: Tool | None, schema: Mapping[str, Any], vocabulary: Vocabulary) -> Part | None:
         """The grammar of a tool's arguments alone, or of the answer, by another schema; None if none."""
         try:
             if self.format is None or tool is None:
-                return response_grammar(schema, vocabulary, self.options)
-            changed = replace(tool, parameters=schema)
-            read = read_parameters(schema, tool.name, tool.options)
+                options = replace(self.options, widen=True)
+                left_out = _places(response_widened(schema, options))
+                return Part(response_grammar(schema, vocabulary, options), left_out)
+            changed = replace(tool, parameters=schema, options=replace(tool.options, widen=True))
+            read = read_parameters(schema, tool.name, changed.options)
             arguments = self.format.arguments(changed, read, vocabulary)
         except (GrammarsError, EngineError, RecursionError):
             return None
-        return Grammar(
-            (Rule("start", ("ARGUMENTS", "END")),),
-            {
-                "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda _: arguments, lambda _: "")),
-                "END": Terminal("END", Special(vocabulary.eos_ids, "<end>")),
-            },
-        )
+        terminals = {
+            "ARGUMENTS": Terminal("ARGUMENTS", Sub(lambda _: arguments, lambda _: "")),
+            "END": Terminal("END", Special(vocabulary.eos_ids, "<end>")),
+        }
+        grammar = Grammar((Rule("start", ("ARGUMENTS", "END")),), terminals)
+        return Part(grammar, _places(read.widened))
 
     def freer(self) -> Iterator[tuple[str, Any, Request]]:
         """The request without one of its wishes about calls: the request's field, its value, the rest."""
@@ -73,6 +81,10 @@ class Request:
         if policy.max_calls is not None:
             more = replace(policy, max_calls=None)
             yield "max_tool_calls", policy.max_calls, replace(self, policy=more)
+
+
+def _places(widened: Iterable[Widened]) -> frozenset[tuple[str, str]]:
+    return frozenset((each.pointer, each.keyword) for each in widened)
 
 
 def accepts(engine: Engine, grammar: Grammar, units: list[int]) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -27,6 +28,15 @@ from larksong.grammars.tools import Tool
 
 _MAX_EDITS = 200
 _SHOWN = 200
+
+
+class Answer(Enum):
+    """Whether a text goes on by another schema."""
+
+    NO = 0
+    PERHAPS = 1
+    """it does, but there another keyword could no longer be enforced either"""
+    YES = 2
 
 
 @dataclass(frozen=True)
@@ -108,11 +118,11 @@ class Why:
 
     def _begin(self, reading: Reading, tool: Tool, units: list[int], rest: list[int]) -> int | None:
         """Where the arguments begin, if they are what refuses the text."""
-        grammar = self._request.part(tool, tool.parameters, self._engine.vocabulary)
+        part = self._request.part(tool, tool.parameters, self._engine.vocabulary)
         for begin in (reading.begin, reading.begin - 1):
-            if grammar is not None and begin >= 0:
+            if part is not None and begin >= 0:
                 text = [*units[begin:], rest[0]]
-                if accepts(self._engine, grammar, text) == len(text) - 1:
+                if accepts(self._engine, part.grammar, text) == len(text) - 1:
                     return begin
         return None
 
@@ -147,9 +157,14 @@ class Why:
         if again is not None:
             return (again,)
 
-        def goes_on(chosen: Iterable[Edit]) -> bool:
-            grammar = self._request.part(tool, without(schema, chosen), self._engine.vocabulary)
-            return grammar is not None and accepts(self._engine, grammar, [*units, rest[0]]) > len(units)
+        part = self._request.part(tool, schema, self._engine.vocabulary)
+        widened = part.widened if part else frozenset()
+
+        def goes_on(chosen: Iterable[Edit]) -> Answer:
+            part = self._request.part(tool, without(schema, chosen), self._engine.vocabulary)
+            if part is None or accepts(self._engine, part.grammar, [*units, rest[0]]) == len(units):
+                return Answer.NO
+            return Answer.YES if part.widened <= widened else Answer.PERHAPS
 
         near = [_edits(level, tool, spot.name) for level in reversed(along)]
         blamed = _blamed(near, _edits(places.all(), tool, None), goes_on)
@@ -192,19 +207,27 @@ def _edits(places: list[Place], tool: Tool | None, name: str | None) -> list[Edi
 
 
 def _blamed(
-    near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], bool]
+    near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], Answer]
 ) -> list[Edit]:
     """One keyword without which the text goes on; else the fewest of one value's that do it together."""
     single = sorted((edit for level in near for edit in level), key=lambda edit: edit.rank)
+    perhaps: list[Edit] = []
     for edit in islice(dict.fromkeys([*single, *every]), _MAX_EDITS):
-        if goes_on((edit,)):
+        if edit.rank and perhaps:
+            break
+        answer = goes_on((edit,))
+        if answer is Answer.YES:
             return [edit]
+        if answer is Answer.PERHAPS:
+            perhaps.append(edit)
+    if perhaps:
+        return perhaps[:1]
     for level in near:
-        if len(level) > 1 and goes_on(level):
+        if len(level) > 1 and goes_on(level) is not Answer.NO:
             left = list(level)
             for edit in level[::-1]:
                 fewer = [each for each in left if each is not edit]
-                if fewer and goes_on(fewer):
+                if fewer and goes_on(fewer) is not Answer.NO:
                     left = fewer
             return left
     return []
