@@ -16,9 +16,9 @@ _KEYWORDS = (
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "divisibleBy"),
     *("required", "dependentRequired", "dependencies", "minProperties", "maxProperties", "propertyNames"),
     *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "contains"),
-    *("not", "if", "dependentSchemas"),
+    *("not", "dependentSchemas"),
 )
-_JOINING = ("oneOf", "anyOf", "allOf")
+_JOINING = ("if", "oneOf", "anyOf", "allOf")
 # Where these are false they are replaced by true, since to leave them out means something else for tools.
 _OBJECTS = ("additionalProperties", "unevaluatedProperties")
 _CLOSED = (*_OBJECTS, "additionalItems", "unevaluatedItems", "items")

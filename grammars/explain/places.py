@@ -94,7 +94,6 @@ def _step(place: Place, step: Step) -> Iterator[Place]:
         elif isinstance(schema.get("items"), Mapping):
             yield from _under(place, "items")
         yield from _under(place, "additionalItems")
-        yield from _under(place, "contains")
         yield from _under(place, "unevaluatedItems")
         return
     members = schema.get("properties")

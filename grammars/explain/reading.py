@@ -94,4 +94,4 @@ def json_spot(before: bytes, rest: bytes, above: tuple[Step, ...] = ()) -> Spot:
             return Spot((*above, *path), scan.names[-1], True, names)
         if (not scan.in_name and len(scan.path) < depth) or scan.ended:
             return Spot((*above, *path), None, False, names)
-    return Spot((*above, *path), scan.name if scan.in_string else None, False, names)
+    return Spot((*above, *path), scan.name or None, False, names)

@@ -27,6 +27,8 @@ class JsonScan:
         self._open: list[_Open] = []
         self._string: bytearray | None = None
         self._escaped = False
+        self._bare = ""
+        """a name without quotation marks, as some formats write them"""
         self.began = False
 
     @property
@@ -66,7 +68,7 @@ class JsonScan:
     @property
     def name(self) -> str:
         """As much of the name as has been read."""
-        return _decoded(bytes(self._string or b""))
+        return self._bare or _decoded(bytes(self._string or b""))
 
     def feed(self, data: bytes) -> None:
         """Reads some bytes."""
@@ -101,6 +103,12 @@ class JsonScan:
         elif character == "," and self._open:
             self._open[-1].index += 1
             self._open[-1].in_name = True
+        elif character == ":" and self.in_name and self._bare:
+            self._open[-1].names.append(self._bare)
+            self._open[-1].in_name = False
+            self._bare = ""
+        elif self.in_name and not character.isspace():
+            self._bare += character
 
 
 def _decoded(raw: bytes) -> str:

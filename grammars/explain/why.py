@@ -28,6 +28,7 @@ from larksong.grammars.tools import Tool
 
 _MAX_EDITS = 200
 _SHOWN = 200
+_CACHE_BYTES = 64 << 20
 
 
 class Answer(Enum):
@@ -80,6 +81,8 @@ class Why:
         """
         units = self.units(before)
         rest = self.units(refused)
+        if not self.units(refused[:1]):
+            return ()  # a token that stands for nothing
         grammar = self._request.grammar(self._engine.vocabulary)
         taken = accepts(self._engine, grammar, [*units, *rest])
         units, rest = [*units, *rest][:taken], [*units, *rest][taken:]
@@ -162,7 +165,7 @@ class Why:
 
         def goes_on(chosen: Iterable[Edit]) -> Answer:
             part = self._request.part(tool, without(schema, chosen), self._engine.vocabulary)
-            if part is None or accepts(self._engine, part.grammar, [*units, rest[0]]) == len(units):
+            if part is None or accepts(self._engine, part.grammar, [*units, rest[0]]) <= len(units):
                 return Answer.NO
             return Answer.YES if part.widened <= widened else Answer.PERHAPS
 
@@ -171,7 +174,7 @@ class Why:
         marker = rest[0] in self._markers and rest[0] not in self._engine.vocabulary.eos_ids
         if not blamed and marker and spot.in_string:
             # No letter of a string: whatever the schema says, only a string without it is one.
-            blamed = [edit for place in along[-1] for edit in edits(place) if edit.keyword == "type"][:1]
+            blamed = [edit for edit in near[0] if edit.keyword == "type"][:1]
         return tuple(_wanted(tool, schema, edit, spot) for edit in blamed)
 
     def _again(self, tool: Tool | None, places: list[Place], spot: Spot) -> Wanted | None:
@@ -253,4 +256,4 @@ def _shown(value: Any) -> str:
 @lru_cache(maxsize=4)
 def _byte_engine(vocabulary: Vocabulary) -> tuple[Engine, dict[int, int]]:
     twin, renamed = byte_vocabulary(vocabulary)
-    return Engine(twin), renamed
+    return Engine(twin, cache_bytes=_CACHE_BYTES), renamed

@@ -99,6 +99,29 @@ JSON = [
     ('{"city": "Rome", "t¦own": "Oslo"}', "/additionalProperties", "additionalProperties"),
     ("¦[]", "/type", "type"),
 ]
+RARE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "any": {"not": {"const": 1}},
+        "one": {"oneOf": [{"type": "integer"}, {"type": "boolean"}]},
+        "size": {"type": "object", "minProperties": 1, "propertyNames": {"pattern": "^[a-c]$"}},
+        "mixed": {"type": "array", "contains": {"const": 7}},
+        "both": {"allOf": [{"type": "integer"}, {"maximum": 9}]},
+    },
+    "dependentRequired": {"one": ["any"]},
+    "if": {"properties": {"any": {"const": 2}}, "required": ["any"]},
+    "then": {"required": ["both"]},
+}
+RARELY = [
+    ('{"any": 1¦}', "/properties/any/not", "not"),
+    ('{"one": ¦"1"}', "/properties/one/oneOf", "oneOf"),
+    ('{"size": {¦}}', "/properties/size/minProperties", "minProperties"),
+    ('{"size": {"¦d": 1}}', "/properties/size/propertyNames", "propertyNames"),
+    ('{"mixed": [1¦]}', "/properties/mixed/contains", "contains"),
+    ('{"both": 1¦0}', "/properties/both/allOf/1/maximum", "maximum"),
+    ('{"one": 1¦}', "/dependentRequired", "dependentRequired"),
+    ('{"any": 2¦}', "/then/required", "required"),
+]
 # Parameters as qwen3_coder writes them: strings are raw text.
 RAW = [
     ("unit", "¦kelvin", "/properties/unit/enum", "enum"),
@@ -160,6 +183,11 @@ def parameter(name: str, value: str) -> str:
 @pytest.mark.parametrize(("text", "pointer", "wanted"), JSON)
 def test_an_answer_is_refused_by_the_keyword_that_it_breaks(text: str, pointer: str, wanted: str) -> None:
     assert keyword(explain(Request(schema=SCHEMA), text)) == (pointer, wanted)
+
+
+@pytest.mark.parametrize(("text", "pointer", "wanted"), RARELY)
+def test_an_answer_is_refused_by_rare_keywords_too(text: str, pointer: str, wanted: str) -> None:
+    assert keyword(explain(Request(schema=RARE), text)) == (pointer, wanted)
 
 
 @pytest.mark.parametrize(("text", "pointer", "wanted"), JSON[:-1])
