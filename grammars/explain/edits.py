@@ -64,7 +64,8 @@ def edits(place: Place, name: str | None = None, *, closed: bool = False) -> Ite
 def without(root: Mapping[str, Any], chosen: Iterable[Edit]) -> Mapping[str, Any]:
     """A copy of the schema with some edits made."""
     made = copy.deepcopy(dict(root))
-    for edit in chosen:
+    # The inner ones first: an outer one may take away where they stand.
+    for edit in sorted(chosen, key=lambda edit: -edit.pointer.count("/")):
         schema = at(made, edit.pointer)
         if edit.name is not None:
             # Not every format can write members that nobody declared.

@@ -27,6 +27,7 @@ from larksong.grammars.schema.references import escape
 from larksong.grammars.tools import Tool
 
 _MAX_EDITS = 200
+_MAX_TOGETHER = 60
 _SHOWN = 200
 _CACHE_BYTES = 64 << 20
 
@@ -156,9 +157,9 @@ class Why:
             return ()
         places = Places(schema)
         along = places.along(spot.path)
-        again = self._again(tool, along[-1], spot)
-        if again is not None:
-            return (again,)
+        member = _refused_member(tool, along[-1], spot)
+        if member is not None:
+            return (member,)
 
         part = self._request.part(tool, schema, self._engine.vocabulary)
         widened = part.widened if part else frozenset()
@@ -169,37 +170,44 @@ class Why:
                 return Answer.NO
             return Answer.YES if part.widened <= widened else Answer.PERHAPS
 
-        near = [_edits(level, tool, spot.name) for level in reversed(along)]
+        # A name is refused, too, where nothing can be its value.
+        inside = places.along((*spot.path, spot.name))[-1:] if spot.name is not None else []
+        near = [_edits(level, tool, spot.name) for level in (*inside, *reversed(along))]
         blamed = _blamed(near, _edits(places.all(), tool, None), goes_on)
         marker = rest[0] in self._markers and rest[0] not in self._engine.vocabulary.eos_ids
         if not blamed and marker and spot.in_string:
             # No letter of a string: whatever the schema says, only a string without it is one.
-            blamed = [edit for edit in near[0] if edit.keyword == "type"][:1]
+            blamed = [edit for edit in _edits(along[-1], tool, None) if edit.keyword == "type"][:1]
         return tuple(_wanted(tool, schema, edit, spot) for edit in blamed)
-
-    def _again(self, tool: Tool | None, places: list[Place], spot: Spot) -> Wanted | None:
-        """A name that the object has already."""
-        if spot.name is None:
-            return None
-        declared = {
-            name: f"{place.pointer}/properties/{escape(name)}"
-            for place in places
-            for name in place.schema.get("properties", ())
-        }
-        seen = [name for name in spot.names if name in declared]
-        new = [name for name in declared if name not in spot.names]
-        if not spot.is_whole and any(name.startswith(spot.name) for name in new):
-            return None
-        for name in seen:
-            if name == spot.name if spot.is_whole else name.startswith(spot.name):
-                message = f"{name} is there already, and a member may come once"
-                return Wanted(tool.name if tool else None, declared[name], "properties", name, message)
-        return None
 
     def _bytes(self, units: Iterable[int]) -> bytes:
         return b"".join(
             bytes([unit]) if unit < 256 else self._markers.get(unit, "").encode() for unit in units
         )
+
+
+def _refused_member(tool: Tool | None, places: list[Place], spot: Spot) -> Wanted | None:
+    """The name that is being read, if its object has it already or must not have it."""
+    if spot.name is None:
+        return None
+    declared = {
+        name: (f"{place.pointer}/properties/{escape(name)}", schema)
+        for place in places
+        for name, schema in place.schema.get("properties", {}).items()
+    }
+    fitting = [
+        name for name in declared if name == spot.name or (not spot.is_whole and name.startswith(spot.name))
+    ]
+    if any(name not in spot.names and declared[name][1] is not False for name in fitting):
+        return None
+    for name in fitting:
+        pointer, schema = declared[name]
+        if name in spot.names:
+            message = f"{name} is there already, and a member may come once"
+        else:
+            message = f"{name} may not come: its schema is false"
+        return Wanted(tool.name if tool else None, pointer, "properties", schema, message)
+    return None
 
 
 def _edits(places: list[Place], tool: Tool | None, name: str | None) -> list[Edit]:
@@ -212,7 +220,7 @@ def _edits(places: list[Place], tool: Tool | None, name: str | None) -> list[Edi
 def _blamed(
     near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], Answer]
 ) -> list[Edit]:
-    """One keyword without which the text goes on; else the fewest of one value's that do it together."""
+    """One keyword without which the text goes on; else a few that do it together, of one value if so."""
     single = sorted((edit for level in near for edit in level), key=lambda edit: edit.rank)
     perhaps: list[Edit] = []
     for edit in islice(dict.fromkeys([*single, *every]), _MAX_EDITS):
@@ -225,10 +233,10 @@ def _blamed(
             perhaps.append(edit)
     if perhaps:
         return perhaps[:1]
-    for level in near:
-        if len(level) > 1 and goes_on(level) is not Answer.NO:
-            left = list(level)
-            for edit in level[::-1]:
+    for together in (*near, single[:_MAX_TOGETHER]):
+        if len(together) > 1 and goes_on(together) is not Answer.NO:
+            left = list(together)
+            for edit in together[::-1]:
                 fewer = [each for each in left if each is not edit]
                 if fewer and goes_on(fewer) is not Answer.NO:
                     left = fewer

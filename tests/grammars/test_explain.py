@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
 from functools import lru_cache
 from typing import Any
 
 import pytest
 
 from larksong.engine.engine import Engine
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, Tool, format_names, wire_format
 from larksong.grammars.explain import Request, TurnExplanation, explain_turn
+from larksong.grammars.explain.edits import at
+from tests.support.random_schemas import instance
+from tests.support.random_schemas import schema as random_schema
 from tests.support.vocabularies import cut_with_markers, vocabulary
 
 BAR = "¦"
+FACTOR = int(os.environ.get("LARKSONG_EXAMPLES", "1"))
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -148,12 +155,12 @@ def engine(markers: tuple[str, ...] = ()) -> Engine:
 def explain(request: Request, text: str, markers: tuple[str, ...] = ()) -> TurnExplanation:
     """The explanation of a text with a bar where it is refused."""
     before, bar, after = text.partition(BAR)
+    assert bar
     data = (before + after).encode()
     tokens = cut_with_markers(engine(markers).vocabulary, data)
     found = explain_turn(request, engine(markers), tokens)
     assert not found.allowed
     assert data[: found.offset].decode() == before
-    assert bar
     return found
 
 
@@ -331,6 +338,28 @@ def test_a_refused_token_is_told_with_its_index_its_last_byte_and_what_may_come_
 def test_any_schema_can_be_asked(schema: Any) -> None:
     found = explain_turn(Request(schema=schema), engine(), list(b'"b{[,'))
     assert found.offset <= 5
+
+
+def test_refusals_of_random_schemas_are_explained_by_what_stands_there() -> None:
+    refused = silent = 0
+    for seed in range(40 * FACTOR):
+        rng = random.Random(seed)
+        drawn = random_schema(rng, 3)
+        for _ in range(4):
+            text = json.dumps(instance(rng, 3), ensure_ascii=False)
+            try:
+                found = explain_turn(Request(schema=drawn), engine(), list(text.encode()))
+            except GrammarsError:
+                break
+            refused += not found.complete
+            silent += not found.complete and not found.wanted
+            for wanted in found.wanted:
+                assert at(drawn, wanted.pointer) == wanted.value, (drawn, text)
+                assert wanted.keyword in wanted.pointer.split("/"), (drawn, text)
+    # Text that is JSON is refused by the schema alone. Where a keyword hides another that no grammar can
+    # enforce, nothing is said: of 2,353 such refusals it was one.
+    assert refused > 50
+    assert silent <= refused // 100
 
 
 BAD_ARGUMENTS = [
