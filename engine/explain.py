@@ -68,7 +68,7 @@ def read(automaton: Automaton, configuration: Configuration, data: bytes) -> tup
 
 
 def live(configuration: Configuration) -> tuple[LiveTerminal, ...]:
-    """The terminals that are being read, each once."""
+    """The terminals that are being read, each once, by name."""
     found: dict[LiveTerminal, None] = {}
     for thread in configuration.threads:
         terminal = thread.bound.terminal
@@ -77,7 +77,7 @@ def live(configuration: Configuration) -> tuple[LiveTerminal, ...]:
         if text is None and not isinstance(definition, Sub | Keys):
             text = definition.lark()
         found[LiveTerminal(terminal.name, terminal.role, text or "")] = None
-    return tuple(found)[:_MAX_LIVE]
+    return tuple(sorted(found, key=lambda each: (each.name, each.text))[:_MAX_LIVE])
 
 
 def nearest(

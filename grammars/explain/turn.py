@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from larksong.engine.engine import Engine
 from larksong.engine.explain import LiveTerminal
+from larksong.grammars.explain.blame import Wanted
 from larksong.grammars.explain.request import Request
-from larksong.grammars.explain.why import Wanted, Why
+from larksong.grammars.explain.why import Why
 
 
 @dataclass(frozen=True)

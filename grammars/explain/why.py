@@ -7,55 +7,21 @@ stand near. Where only several of them together refuse the text, all of those ar
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import islice
-from typing import Any
 
 from larksong.engine.engine import Engine
 from larksong.engine.explain import byte_vocabulary
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.element_format import ElementFormat
-from larksong.grammars.explain.edits import Edit, at, edits, without
-from larksong.grammars.explain.places import Place, Places
+from larksong.grammars.explain.blame import Answer, Wanted, blamed, edits_of, refused_member, shown, wanted_by
+from larksong.grammars.explain.edits import Edit, without
+from larksong.grammars.explain.places import Places
 from larksong.grammars.explain.reading import Reading, Spot, json_spot, read_turn
 from larksong.grammars.explain.request import Request, accepts
-from larksong.grammars.schema.references import escape
 from larksong.grammars.tools import Tool
 
-_MAX_EDITS = 200
-_MAX_TOGETHER = 60
-_SHOWN = 200
 _CACHE_BYTES = 64 << 20
-
-
-class Answer(Enum):
-    """Whether a text goes on by another schema."""
-
-    NO = 0
-    PERHAPS = 1
-    """it does, but there another keyword could no longer be enforced either"""
-    YES = 2
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the request wanted in the place of a refused text.
-
-    `pointer`: a JSON pointer to the keyword in the tool's parameters, or in the answer's schema where `tool`
-    is None; where the keyword is implied and not written, to the schema that implies it. What the request
-    itself wanted (`tool_choice`, the tools' names) has a pointer into the request, and `in_request` is true.
-    """
-
-    tool: str | None
-    pointer: str
-    keyword: str
-    value: Any
-    message: str
-    in_request: bool = False
 
 
 class Why:
@@ -107,7 +73,7 @@ class Why:
         for field, value, freer in self._request.freer():
             grammar = freer.grammar(self._engine.vocabulary)
             if accepts(self._engine, grammar, [*units, rest[0]]) > len(units):
-                message = f"the request wants {field} {_shown(value)}"
+                message = f"the request wants {field} {shown(value)}"
                 return (Wanted(None, f"/{field}", field, value, message, in_request=True),)
         wire = self._request.format
         assert wire is not None
@@ -157,7 +123,7 @@ class Why:
             return ()
         places = Places(schema)
         along = places.along(spot.path)
-        member = _refused_member(tool, along[-1], spot)
+        member = refused_member(tool, along[-1], spot)
         if member is not None:
             return (member,)
 
@@ -172,93 +138,18 @@ class Why:
 
         # A name is refused, too, where nothing can be its value.
         inside = places.along((*spot.path, spot.name))[-1:] if spot.name is not None else []
-        near = [_edits(level, tool, spot.name) for level in (*inside, *reversed(along))]
-        blamed = _blamed(near, _edits(places.all(), tool, None), goes_on)
+        near = [edits_of(level, tool, spot.name) for level in (*inside, *reversed(along))]
+        guilty = blamed(near, edits_of(places.all(), tool, None), goes_on)
         marker = rest[0] in self._markers and rest[0] not in self._engine.vocabulary.eos_ids
-        if not blamed and marker and spot.in_string:
+        if not guilty and marker and spot.in_string:
             # No letter of a string: whatever the schema says, only a string without it is one.
-            blamed = [edit for edit in _edits(along[-1], tool, None) if edit.keyword == "type"][:1]
-        return tuple(_wanted(tool, schema, edit, spot) for edit in blamed)
+            guilty = [edit for edit in edits_of(along[-1], tool, None) if edit.keyword == "type"][:1]
+        return tuple(wanted_by(tool, schema, edit, spot) for edit in guilty)
 
     def _bytes(self, units: Iterable[int]) -> bytes:
         return b"".join(
             bytes([unit]) if unit < 256 else self._markers.get(unit, "").encode() for unit in units
         )
-
-
-def _refused_member(tool: Tool | None, places: list[Place], spot: Spot) -> Wanted | None:
-    """The name that is being read, if its object has it already or must not have it."""
-    if spot.name is None:
-        return None
-    declared = {
-        name: (f"{place.pointer}/properties/{escape(name)}", schema)
-        for place in places
-        for name, schema in place.schema.get("properties", {}).items()
-    }
-    fitting = [
-        name for name in declared if name == spot.name or (not spot.is_whole and name.startswith(spot.name))
-    ]
-    if any(name not in spot.names and declared[name][1] is not False for name in fitting):
-        return None
-    for name in fitting:
-        pointer, schema = declared[name]
-        if name in spot.names:
-            message = f"{name} is there already, and a member may come once"
-        else:
-            message = f"{name} may not come: its schema is false"
-        return Wanted(tool.name if tool else None, pointer, "properties", schema, message)
-    return None
-
-
-def _edits(places: list[Place], tool: Tool | None, name: str | None) -> list[Edit]:
-    found = [
-        edit for place in places for edit in edits(place, name, closed=tool is not None and not place.pointer)
-    ]
-    return sorted(found, key=lambda edit: edit.rank)
-
-
-def _blamed(
-    near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], Answer]
-) -> list[Edit]:
-    """One keyword without which the text goes on; else a few that do it together, of one value if so."""
-    single = sorted((edit for level in near for edit in level), key=lambda edit: edit.rank)
-    perhaps: list[Edit] = []
-    for edit in islice(dict.fromkeys([*single, *every]), _MAX_EDITS):
-        if edit.rank and perhaps:
-            break
-        answer = goes_on((edit,))
-        if answer is Answer.YES:
-            return [edit]
-        if answer is Answer.PERHAPS:
-            perhaps.append(edit)
-    if perhaps:
-        return perhaps[:1]
-    for together in (*near, single[:_MAX_TOGETHER]):
-        if len(together) > 1 and goes_on(together) is not Answer.NO:
-            left = list(together)
-            for edit in together[::-1]:
-                fewer = [each for each in left if each is not edit]
-                if fewer and goes_on(fewer) is not Answer.NO:
-                    left = fewer
-            return left
-    return []
-
-
-def _wanted(tool: Tool | None, schema: Any, edit: Edit, spot: Spot) -> Wanted:
-    value = False if edit.implied else at(schema, edit.keyword_pointer)
-    message = f"{edit.keyword} is {_shown(value)}"
-    if edit.keyword == "required" and isinstance(value, list):
-        missing = [name for name in value if name not in spot.names]
-        message = f"missing: {', '.join(missing)}" if missing else message
-    elif edit.implied:
-        names = at(schema, edit.pointer).get("properties", ())
-        message = f"these members are declared, and no others may come: {', '.join(names)}"
-    return Wanted(tool.name if tool else None, edit.keyword_pointer, edit.keyword, value, message)
-
-
-def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 @lru_cache(maxsize=4)
