@@ -100,6 +100,9 @@ def command(
         typer.FileText | None, typer.Option(help="Instead of tools: JSON file with a JSON Schema.")
     ] = None,
     tool_choice: Annotated[str, typer.Option(help="auto, required, or the name of a tool.")] = "auto",
+    in_reasoning: Annotated[
+        bool, typer.Option("--in-reasoning", help="The prompt ended inside reasoning, as after <think>.")
+    ] = False,
     tokenizer: Annotated[
         Path | None,
         typer.Option(help="tokenizer.json, or a folder that has one; without it, markers are letters."),
@@ -131,7 +134,7 @@ def command(
             assert tools is not None
             specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
             made = tuple(tool(spec, policy) for spec in specs)
-            request = Request(wire_format(format), made, _policy(tool_choice))
+            request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
         engine, ids = _tokens(written, tokenizer, eos)
         found = explain_turn(request, engine, ids)
     except ValidationError as error:

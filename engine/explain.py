@@ -48,7 +48,9 @@ def explain(automaton: Automaton, configuration: Configuration, piece: int | byt
         data = tokens[data] if 0 <= data < len(tokens) else b""
     special = isinstance(piece, int) and not data
     offset, here = read(automaton, configuration, data)
-    if isinstance(piece, int) and special:
+    if isinstance(piece, int) and configuration.end:
+        allowed = piece in automaton.vocabulary.eos_ids
+    elif isinstance(piece, int) and special:
         edge = automaton.edge(configuration, piece)
         allowed = edge is not None
         here = here if edge is None else edge.target

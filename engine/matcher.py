@@ -99,7 +99,10 @@ class Matcher:
         return self._trail[-1]
 
     def explain(self, piece: int | bytes) -> Explanation:
-        """Why a token id, or bytes of no particular token, may come next or not. Changes nothing."""
+        """Why a token id, or bytes of no particular token, may come next or not. Changes nothing.
+
+        After a refused token: what holds at the place where it was refused.
+        """
         return explain(self._automaton, self._trail[-1], piece)
 
     def forced(self) -> tuple[int, ...]:

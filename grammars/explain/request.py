@@ -27,19 +27,23 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Request:
-    """Tools in a wire format; or, where `format` is None, one JSON text of `schema`."""
+    """Tools in a wire format; or, where `format` is None, one JSON text of `schema`.
+
+    `in_reasoning`: the prompt ended inside reasoning (see `WireFormat.ends_in_reasoning`).
+    """
 
     format: WireFormat | None = None
     tools: tuple[Tool, ...] = ()
     policy: CallPolicy = field(default_factory=CallPolicy)
     schema: Mapping[str, Any] | bool = True
     options: Options = DEFAULT_OPTIONS
+    in_reasoning: bool = False
 
     def grammar(self, vocabulary: Vocabulary) -> Grammar:
         """The grammar of the turn. Raises `GrammarsError`."""
         if self.format is None:
             return response_grammar(self.schema, vocabulary, self.options)
-        return self.format.grammar(self.tools, self.policy, vocabulary)
+        return self.format.grammar(self.tools, self.policy, vocabulary, in_reasoning=self.in_reasoning)
 
     def tool(self, name: str | None) -> Tool | None:
         return next((tool for tool in self.tools if tool.name == name), None)

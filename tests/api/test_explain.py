@@ -104,6 +104,13 @@ def test_tool_choice_is_part_of_the_request(tools: str) -> None:
     assert found["wanted"][0]["pointer"] == "/tool_choice"
 
 
+def test_a_turn_that_began_in_reasoning_is_read_so(tools: str) -> None:
+    arguments = ("--tools", tools, "--format", "hermes", "--tool-choice", "required")
+    text = f"Hm.\n</think>\n\n{RIGHT}"
+    assert as_json(text, *arguments)["offset"] == 0
+    assert as_json(text, *arguments, "--in-reasoning", status=0)["complete"]
+
+
 def test_nothing_of_a_text_is_markup_or_controls_the_terminal(tools: str) -> None:
     text = WRONG.replace("Rome", "[red]\x1b[31m[/red]").encode() + b"\xff"
     shown = explain(text, "--tools", tools, "--format", "hermes")

@@ -11,6 +11,7 @@ from tests.support.masks import allowed
 from tests.support.vocabularies import cut_with_markers, vocabulary
 
 WORDS = vocabulary((b"red", b"green", b"gre", b"grey", b"=gr", b'"a', b"re"), ("<open>", "<close>"))
+WHOLE = b"<open>=red<close><end>"
 COLOURS = Choice((("red", 1), ("green", 2)))
 
 
@@ -42,7 +43,16 @@ def at(text: bytes) -> Matcher:
 
 
 def test_every_token_is_explained_as_the_mask_has_it() -> None:
-    for text in (b"", b"<open>", b"<open>=", b"<open>=gre", b'<open>"a', b"<open>=red", b"<open>=red<close>"):
+    for text in (
+        b"",
+        b"<open>",
+        b"<open>=",
+        b"<open>=gre",
+        b'<open>"a',
+        b"<open>=red",
+        b"<open>=red<close>",
+        WHOLE,
+    ):
         here = at(text)
         may = allowed(here.mask())
         for each in range(WORDS.width):
@@ -77,6 +87,13 @@ def test_live_terminals_have_the_names_and_the_text_of_the_grammar() -> None:
 def test_the_nearest_tokens_begin_like_the_refused_one() -> None:
     nearest = at(b"<open>=").explain(token(b"grey")).nearest
     assert [WORDS.tokens[each] for each in nearest[:3]] == [b"green", b"gre", b"g"]
+
+
+def test_after_a_fault_the_place_of_the_refusal_is_explained() -> None:
+    here = at(b"<open>=")
+    here.advance(token(b"grey"))
+    assert here.fault is not None
+    assert (here.explain(token(b"grey")).offset, here.explain(token(b"green")).allowed) == (3, True)
 
 
 def test_explaining_changes_nothing() -> None:
