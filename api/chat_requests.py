@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from larksong.api.answer_fields import JsonObjectFormat, JsonSchemaFormat
 from larksong.api.compat import compat_formats
 from larksong.api.errors import ApiError
-from larksong.api.generation import AnswerSchema, TurnRequest
-from larksong.api.prompt import ChatMessage, TemplateRefusal
+from larksong.api.generation import AnswerSchema, AnswerText, TurnRequest
+from larksong.api.history import template_messages
+from larksong.api.prompt import TemplateRefusal
+from larksong.api.sampler_fields import sampling
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
-from larksong.api.schemas import (
-    ChatRequest,
-    JsonObjectFormat,
-    JsonSchemaFormat,
-    Message,
-    NamedToolChoice,
-    ToolSpec,
-)
-from larksong.engine.backends.base import Sampling
+from larksong.api.schemas import AllowedToolsChoice, ChatRequest, FunctionName, NamedToolChoice, ToolSpec
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong
 from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
 from larksong.grammars.errors import (
     DuplicateTool,
     GrammarsError,
+    InvalidConstraint,
     InvalidSchema,
     InvalidToolName,
     NoTools,
@@ -29,6 +27,9 @@ from larksong.grammars.errors import (
     UnsupportedKeyword,
 )
 from larksong.grammars.response_format import JSON_OBJECT
+
+# What the server itself gives a chat template.
+_TEMPLATE_NAMES = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "documents"}
 
 
 def turn_request(
@@ -42,27 +43,60 @@ def turn_request(
 
     Raises ApiError where fields contradict each other, UnknownFormat.
     """
-    tools = [tool(spec, schemas) for spec in request.tools or ()]
-    calls = call_policy(request)
-    answer = answer_schema(request, schemas)
     wire = default if request.tool_format is None else wire_format(request.tool_format)
+    specs = tool_specs(request)
+    calls = call_policy(request)
+    answer = answer_form(request, schemas)
+    if calls is not None and isinstance(answer, AnswerText):
+        raise ApiError(
+            f"'{answer.field}' cannot be combined with calls: leave out 'tools' or set tool_choice 'none'.",
+            param=answer.field,
+            code="unsupported_parameter",
+        )
+    choice = request.tool_choice
+    allowed = None
+    if isinstance(choice, AllowedToolsChoice):
+        allowed = frozenset(each.function.name for each in choice.allowed_tools.tools)
+    if request.top_logprobs and not request.logprobs:
+        raise ApiError("'top_logprobs' needs 'logprobs'.", param="top_logprobs")
     return TurnRequest(
-        messages=[_template_message(message) for message in request.messages],
-        tools=tools,
+        messages=template_messages(request.messages),
+        tools=[tool(spec, schemas) for spec in specs],
         calls=calls,
         answer=answer,
+        allowed=allowed,
         wire_format=wire,
         compat=compat_mode(request, wire, default=compat),
-        sampling=Sampling(
-            temperature=1.0 if request.temperature is None else request.temperature,
-            top_p=1.0 if request.top_p is None else request.top_p,
-            top_k=max(request.top_k or 0, 0),  # other servers write "off" as -1
-            min_p=request.min_p or 0.0,
-            seed=request.seed,
-        ),
+        sampling=sampling(request, (request.top_logprobs or 0) if request.logprobs else None),
         max_tokens=request.max_completion_tokens or request.max_tokens,
         finish_within_budget=request.finish_within_budget,
+        stops=request.stops(),
+        variables=template_variables(request),
+        reasoning_budget=request.thinking_budget,
     )
+
+
+def tool_specs(request: ChatRequest) -> list[ToolSpec]:
+    """The tools, or the legacy `functions` as tools."""
+    if request.functions and request.tools:
+        raise ApiError("'functions' is the old name of 'tools': give one of them.", param="functions")
+    return request.tools or [ToolSpec(function=function) for function in request.functions or ()]
+
+
+def template_variables(request: ChatRequest) -> dict[str, Any]:
+    """What the chat template gets beside messages and tools. Raises ApiError."""
+    variables: dict[str, Any] = {}
+    if (effort := request.reasoning_effort) is not None:
+        thinks = effort != "none"
+        # Families name the switch differently; a template ignores what it does not know.
+        variables = {"reasoning_effort": effort, "enable_thinking": thinks, "thinking": thinks}
+    given = request.chat_template_kwargs or {}
+    if reserved := sorted(_TEMPLATE_NAMES & given.keys()):
+        raise ApiError(
+            f"Invalid 'chat_template_kwargs': '{reserved[0]}' is the server's own.",
+            param=f"chat_template_kwargs.{reserved[0]}",
+        )
+    return {**variables, **given}
 
 
 def call_policy(request: ChatRequest) -> CallPolicy | None:
@@ -71,12 +105,21 @@ def call_policy(request: ChatRequest) -> CallPolicy | None:
     A named choice means one call unless the request says otherwise; `min_tool_calls` of 1 or more makes calls
     required whatever `tool_choice` says.
     """
-    choice = request.tool_choice or "auto"
-    named = choice.function.name if isinstance(choice, NamedToolChoice) else None
+    choice: Any = request.tool_choice or request.function_call or "auto"
+    field, named = "tool_choice.function.name", None
+    if isinstance(choice, NamedToolChoice):
+        named = choice.function.name
+    elif isinstance(choice, FunctionName):
+        field, named = "function_call.name", choice.name
+    allowed: list[str] = []
+    if isinstance(choice, AllowedToolsChoice):
+        allowed = [each.function.name for each in choice.allowed_tools.tools]
+        choice = choice.allowed_tools.mode
+    specs = tool_specs(request)
     minimum = request.min_tool_calls or 0
     maximum = request.max_tool_calls
-    if request.parallel_tool_calls is False:
-        maximum = 1
+    if request.parallel_tool_calls is False or (request.functions and not request.tools):
+        maximum = 1  # a legacy answer has room for one call
     if choice == "none":
         if minimum:
             raise ApiError(
@@ -84,16 +127,20 @@ def call_policy(request: ChatRequest) -> CallPolicy | None:
             )
         return None
     must_call = choice == "required" or named is not None or minimum > 0
-    if not request.tools:
-        if must_call:
+    if not specs:
+        if must_call or allowed:
             raise ApiError("Calls are asked for, but 'tools' is empty.", param="tools", code="empty_array")
         return None
-    if named is not None:
-        if named not in [tool.function.name for tool in request.tools]:
+    names = {spec.function.name for spec in specs}
+    for place, name in enumerate(allowed):
+        if name not in names:
             raise ApiError(
-                f"'tool_choice' names the tool '{named}', which is not in 'tools'.",
-                param="tool_choice.function.name",
+                f"'tool_choice' names the tool '{name}', which is not in 'tools'.",
+                param=f"tool_choice.allowed_tools.tools[{place}].function.name",
             )
+    if named is not None:
+        if named not in names:
+            raise ApiError(f"'{field}' is '{named}', which is not in 'tools'.", param=field)
         maximum = maximum or max(minimum, 1)
     if maximum is not None and minimum > maximum:
         raise ApiError(
@@ -119,15 +166,42 @@ def compat_mode(request: ChatRequest, wire: WireFormat, *, default: bool) -> boo
     return wanted
 
 
-def answer_schema(request: ChatRequest, schemas: SchemaPolicy) -> AnswerSchema | None:
-    """The schema of the answer; None where that is free text."""
+def answer_form(request: ChatRequest, schemas: SchemaPolicy) -> AnswerSchema | AnswerText | None:
+    """The form of the answer; None where that is free text. Raises ApiError where two are given."""
+    forms: dict[str, AnswerSchema | AnswerText] = {}
     match request.response_format:
         case JsonObjectFormat():
-            return AnswerSchema(JSON_OBJECT, schemas.options(None))
+            forms["response_format"] = AnswerSchema(JSON_OBJECT, schemas.options(None))
         case JsonSchemaFormat(json_schema=spec):
-            return AnswerSchema(spec.body, schemas.options(spec.strict))
+            forms["response_format"] = AnswerSchema(spec.body, schemas.options(spec.strict))
         case _:
-            return None
+            pass
+    structured = request.structured_outputs
+    given: list[tuple[str, Any, Any]] = [
+        ("guided_json", "schema", request.guided_json),
+        ("guided_regex", "regex", request.guided_regex),
+        ("guided_choice", "choice", request.guided_choice),
+        ("guided_grammar", "grammar", request.guided_grammar),
+    ]
+    if structured is not None:
+        given += [
+            ("structured_outputs.json", "schema", structured.json_schema),
+            ("structured_outputs.json", "schema", JSON_OBJECT if structured.json_object else None),
+            ("structured_outputs.regex", "regex", structured.regex),
+            ("structured_outputs.choice", "choice", structured.choice),
+            ("structured_outputs.grammar", "grammar", structured.grammar),
+        ]
+    for field, kind, value in given:
+        if value is None:
+            continue
+        if kind == "schema":
+            forms[field] = AnswerSchema(value, schemas.options(None), field)
+        else:
+            forms[field] = AnswerText(kind, tuple(value) if kind == "choice" else value, field)
+    if len(forms) > 1:
+        field = list(forms)[1]
+        raise ApiError(f"Give one of '{next(iter(forms))}' and '{field}': both form the answer.", param=field)
+    return next(iter(forms.values()), None)
 
 
 def tool(spec: ToolSpec, schemas: SchemaPolicy = DEFAULT_POLICY) -> Tool:
@@ -141,20 +215,6 @@ def tool(spec: ToolSpec, schemas: SchemaPolicy = DEFAULT_POLICY) -> Tool:
     )
 
 
-def _template_message(message: Message) -> ChatMessage:
-    # Absent members stay absent: templates ask whether they are defined.
-    optional = {
-        "name": message.name,
-        "tool_call_id": message.tool_call_id,
-        "reasoning_content": message.reasoning_content,
-        "tool_calls": [call.model_dump() for call in message.tool_calls or ()] or None,
-    }
-    # Models know the developer's instructions as the system message.
-    role = "system" if message.role == "developer" else message.role
-    present = {key: value for key, value in optional.items() if value is not None}
-    return {"role": role, "content": message.text, **present}
-
-
 def refusal(
     error: GrammarsError | PromptError | TemplateRefusal | BudgetTooSmall | RecursionError,
     request: ChatRequest,
@@ -164,8 +224,8 @@ def refusal(
     A place inside a schema is a JSON pointer: `tools[0].function.parameters#/properties/a/pattern`.
     """
     if isinstance(error, RecursionError):
-        answers = isinstance(request.response_format, JsonSchemaFormat)
-        param = "tools" if request.tools else "response_format" if answers else "messages"
+        form = answer_form(request, DEFAULT_POLICY)
+        param = "tools" if tool_specs(request) else form.field if form else "messages"
         return ApiError("The request is nested too deeply.", param=param)
     if isinstance(error, PromptTooLong):
         return ApiError(str(error), param="messages", code="context_length_exceeded")
@@ -174,13 +234,17 @@ def refusal(
     if isinstance(error, BudgetTooSmall):
         return _too_small(error, request)
     param, code = _GRAMMAR_FIELDS[type(error)]
+    form = answer_form(request, DEFAULT_POLICY)
+    if isinstance(error, InvalidConstraint) and form is not None:
+        param = form.field
     if error.tool is not None:
-        names = [tool.function.name for tool in request.tools or ()]
+        names = [tool.function.name for tool in tool_specs(request)]
         # Of two tools with one name the later is one too many.
         position = max(i for i, name in enumerate(names) if name == error.tool)
-        param = f"tools[{position}].function.{'parameters' if error.pointer is not None else param}"
-    elif error.pointer is not None:
-        param = "response_format.json_schema.schema"
+        where = f"tools[{position}].function" if request.tools else f"functions[{position}]"
+        param = f"{where}.{'parameters' if error.pointer is not None else param}"
+    elif error.pointer is not None and form is not None:
+        param = "response_format.json_schema.schema" if form.field == "response_format" else form.field
     if error.pointer:
         param += f"#{error.pointer}"
     return ApiError(str(error), param=param, code=code)
@@ -202,4 +266,5 @@ _GRAMMAR_FIELDS: dict[type[GrammarsError], tuple[str, str]] = {
     InvalidSchema: ("parameters", "invalid_schema"),
     UnsupportedKeyword: ("parameters", "unsupported_keyword"),
     Unenforceable: ("parameters", "unsupported_keyword"),
+    InvalidConstraint: ("response_format", "invalid_value"),
 }

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Literal
 
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.generation import Model, Turn, TurnEnd, TurnStep
+from larksong.api.logprobs import LogprobWriter
+from larksong.api.merge import merged
+from larksong.api.parse_events import EventWriter
 from larksong.api.schemas import (
     AssistantMessage,
     ChatCompletion,
@@ -16,6 +21,7 @@ from larksong.api.schemas import (
     ChoiceDelta,
     ChoiceInfo,
     Chunk,
+    ChunkChoice,
     FinishReason,
     FunctionDelta,
     StepInfo,
@@ -23,72 +29,198 @@ from larksong.api.schemas import (
     ToolCall,
     Usage,
 )
+from larksong.grammars import Tool
+
+ReasoningField = Literal["reasoning_content", "reasoning", "both"]
 
 
-async def chunks(turn: Turn, model: Model, options: StreamOptions) -> AsyncGenerator[Chunk, None]:
-    """The turn as a stream: role, deltas, finish reason and, if asked for, usage."""
-    id, created = _new_id(), int(time.time())
+@dataclass(frozen=True)
+class AnswerStyle:
+    """How an answer is written down.
 
-    def chunk(delta: ChoiceDelta, finish_reason: FinishReason | None = None) -> Chunk:
+    `reasoning`: the field of reasoning. `legacy`: the one call is a `function_call`. `tools`: what parameters
+    are declared, for the types in parse events.
+    """
+
+    reasoning: ReasoningField = "reasoning_content"
+    legacy: bool = False
+    logprobs: bool = False
+    options: StreamOptions = field(default_factory=StreamOptions)
+    tools: Sequence[Tool] = ()
+
+
+DEFAULT_STYLE = AnswerStyle()
+
+
+@dataclass
+class Totals:
+    """Tokens of all choices of an answer, as far as they have ended."""
+
+    prompt_tokens: int
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    reasons: list[str] = field(default_factory=list)
+
+    def add(self, end: TurnEnd) -> None:
+        """Count a choice that has ended."""
+        self.completion_tokens += end.completion_tokens
+        self.cached_tokens = max(self.cached_tokens, end.cached_tokens)
+        self.reasoning_tokens += end.reasoning_tokens
+        self.reasons.append(end.reason)
+
+    @property
+    def usage(self) -> Usage:
+        """OpenAI's shape of it."""
+        return {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "total_tokens": self.prompt_tokens + self.completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens},
+        }
+
+
+async def chunks(
+    turns: Sequence[Turn], model: Model, style: AnswerStyle, totals: Totals
+) -> AsyncGenerator[Chunk, None]:
+    """The turns, one a choice, as a stream: role, deltas, finish reason and, if asked for, usage."""
+    id, created = new_id("chatcmpl-"), int(time.time())
+    writers = [_ChoiceWriter(index, model, style) for index in range(len(turns))]
+
+    def chunk(choice: ChunkChoice) -> Chunk:
         return {
             "id": id,
             "object": "chat.completion.chunk",
             "created": created,
             "model": model.name,
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+            "choices": [choice],
         }
 
-    yield chunk({"role": "assistant", "content": ""})
-    async with aclosing(turn.run()) as items:
-        async for item in items:
-            for delta in item.deltas:
-                made = chunk(choice_delta(delta))
-                if options.include_steps and not isinstance(item, TurnEnd):
-                    made["larksong"] = _step_info(item, model)
+    for writer in writers:
+        yield chunk(writer.choice({"role": "assistant", "content": ""}))
+    async with aclosing(merged([turn.run() for turn in turns])) as items:
+        async for index, item in items:
+            for choice, info in writers[index].write(item):
+                made = chunk(choice)
+                if info:
+                    made["larksong"] = info
                 yield made
             if isinstance(item, TurnEnd):
-                last = chunk({}, item.reason)
-                if info := _choice_info(item):
-                    last["choices"][0]["larksong"] = info
-                yield last
-                if options.include_usage:
-                    usage = _usage(turn.prompt_tokens, item.completion_tokens)
-                    yield {**chunk({}), "choices": [], "usage": usage}
+                totals.add(item)
+    if style.options.include_usage:
+        yield {
+            "id": id,
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": model.name,
+            "choices": [],
+            "usage": totals.usage,
+        }
 
 
-async def completion(turn: Turn, model: Model) -> ChatCompletion:
-    """The turn as one answer."""
-    answer = _Answer()
-    async with aclosing(turn.run()) as items:
-        async for item in items:
+class _ChoiceWriter:
+    """Writes the chunks of one choice."""
+
+    def __init__(self, index: int, model: Model, style: AnswerStyle) -> None:
+        self._index = index
+        self._model = model
+        self._style = style
+        self._logprobs = LogprobWriter(model) if style.logprobs else None
+        self._events = EventWriter(style.tools) if style.options.parse_events else None
+
+    def choice(self, delta: ChoiceDelta, reason: FinishReason | None = None) -> ChunkChoice:
+        """A choice of a chunk."""
+        return {"index": self._index, "delta": delta, "finish_reason": reason}
+
+    def write(self, item: TurnStep | TurnEnd) -> list[tuple[ChunkChoice, StepInfo]]:
+        """The chunks of an item, each with what Larksong adds to it."""
+        found: list[tuple[ChunkChoice, StepInfo]] = []
+        info: StepInfo = {}
+        if isinstance(item, TurnStep):
+            if self._logprobs is not None:
+                self._logprobs.add(item.step)
+            if self._style.options.include_steps:
+                info = _step_info(item, self._model)
+        events = self._events.write(item) if self._events is not None else []
+        for place, delta in enumerate(item.deltas):
+            choice = self.choice(choice_delta(delta, self._style))
+            if self._logprobs is not None and (logprobs := self._logprobs.take()) is not None:
+                choice["logprobs"] = logprobs
+            # The events of a step go with the first of its chunks.
+            found.append((choice, {**info, "events": events} if events and not place else info))
+        if events and not item.deltas:
+            found.append((self.choice({}), {**info, "events": events}))
+        if isinstance(item, TurnEnd):
+            last = self.choice({}, finish_reason(item, self._style))
+            if self._logprobs is not None and (logprobs := self._logprobs.take()) is not None:
+                last["logprobs"] = logprobs
+            if more := _choice_info(item):
+                last["larksong"] = more
+            found.append((last, {}))
+        return found
+
+
+async def completion(
+    turns: Sequence[Turn], model: Model, style: AnswerStyle, totals: Totals
+) -> ChatCompletion:
+    """The turns as one answer, each a choice."""
+    answers = [_Answer() for _ in turns]
+    writers = [LogprobWriter(model) for _ in turns] if style.logprobs else []
+    ends: dict[int, TurnEnd] = {}
+    async with aclosing(merged([turn.run() for turn in turns])) as items:
+        async for index, item in items:
             for delta in item.deltas:
-                answer.add(delta)
+                answers[index].add(delta)
             if isinstance(item, TurnEnd):
-                end = item
-    choice: Choice = {"index": 0, "message": answer.message(), "finish_reason": end.reason}
-    if info := _choice_info(end):
-        choice["larksong"] = info
+                ends[index] = item
+                totals.add(item)
+            elif writers:
+                writers[index].add(item.step)
+    choices: list[Choice] = []
+    for index, answer in enumerate(answers):
+        choice: Choice = {
+            "index": index,
+            "message": answer.message(style),
+            "finish_reason": finish_reason(ends[index], style),
+        }
+        if writers:
+            choice["logprobs"] = writers[index].take() or {"content": [], "refusal": None}
+        if info := _choice_info(ends[index]):
+            choice["larksong"] = info
+        choices.append(choice)
     return {
-        "id": _new_id(),
+        "id": new_id("chatcmpl-"),
         "object": "chat.completion",
         "created": int(time.time()),
         "model": model.name,
-        "choices": [choice],
-        "usage": _usage(turn.prompt_tokens, end.completion_tokens),
+        "choices": choices,
+        "usage": totals.usage,
     }
 
 
-def choice_delta(delta: Delta) -> ChoiceDelta:
+def finish_reason(end: TurnEnd, style: AnswerStyle) -> FinishReason:
+    """OpenAI's word for why a turn ended."""
+    return "function_call" if style.legacy and end.reason == "tool_calls" else end.reason
+
+
+def choice_delta(delta: Delta, style: AnswerStyle = DEFAULT_STYLE) -> ChoiceDelta:
     """A delta in OpenAI's shape. Keys that do not apply are absent: some clients break on nulls."""
     match delta:
         case ContentDelta(text):
             return {"content": text}
         case ReasoningDelta(text):
-            return {"reasoning_content": text}
+            if style.reasoning == "both":
+                return {"reasoning_content": text, "reasoning": text}
+            return {"reasoning": text} if style.reasoning == "reasoning" else {"reasoning_content": text}
         case CallDelta(index, id, name):
             opened: FunctionDelta = {"name": name, "arguments": ""}
+            if style.legacy:
+                return {"function_call": opened}
             return {"tool_calls": [{"index": index, "id": id, "type": "function", "function": opened}]}
         case ArgumentsDelta(index, fragment):
+            if style.legacy:
+                return {"function_call": {"arguments": fragment}}
             return {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
 
 
@@ -113,28 +245,26 @@ class _Answer:
             case ArgumentsDelta(index, fragment):
                 self._arguments[index].append(fragment)
 
-    def message(self) -> AssistantMessage:
+    def message(self, style: AnswerStyle) -> AssistantMessage:
         message: AssistantMessage = {"role": "assistant", "content": "".join(self._content) or None}
-        if self._reasoning:
-            message["reasoning_content"] = "".join(self._reasoning)
-        if self._calls:
-            message["tool_calls"] = [
-                _tool_call(call, "".join(arguments))
-                for call, arguments in zip(self._calls, self._arguments, strict=True)
-            ]
+        if reasoning := "".join(self._reasoning):
+            if style.reasoning != "reasoning":
+                message["reasoning_content"] = reasoning
+            if style.reasoning != "reasoning_content":
+                message["reasoning"] = reasoning
+        calls = [
+            _tool_call(call, "".join(arguments))
+            for call, arguments in zip(self._calls, self._arguments, strict=True)
+        ]
+        if calls and style.legacy:
+            message["function_call"] = calls[0]["function"]
+        elif calls:
+            message["tool_calls"] = calls
         return message
 
 
 def _tool_call(call: CallDelta, arguments: str) -> ToolCall:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
-def _usage(prompt_tokens: int, completion_tokens: int) -> Usage:
-    return {
-        "prompt_tokens": prompt_tokens,
-        "completion_tokens": completion_tokens,
-        "total_tokens": prompt_tokens + completion_tokens,
-    }
 
 
 def _step_info(item: TurnStep, model: Model) -> StepInfo:
@@ -161,5 +291,6 @@ def _choice_info(end: TurnEnd) -> ChoiceInfo:
     return info
 
 
-def _new_id() -> str:
-    return "chatcmpl-" + secrets.token_hex(12)
+def new_id(prefix: str) -> str:
+    """A fresh id of an answer."""
+    return prefix + secrets.token_hex(12)

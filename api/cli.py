@@ -1,16 +1,21 @@
-"""The command line: `larksong serve | demo | grammar | check | explain | parse | bench | model fetch`."""
+"""The command line: `larksong serve | config | demo | grammar | check | explain | parse | bench | model`."""
 
 from __future__ import annotations
 
 import json
+import math
 import sys
+from enum import StrEnum
 from typing import Annotated, Any, NoReturn
 
 import typer
 import uvicorn
 from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
+from larksong.api import logs
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
@@ -22,9 +27,12 @@ from larksong.api.models import load_model
 from larksong.api.parse import parse_record
 from larksong.api.schemas import ToolSpec
 from larksong.api.server import create_app
-from larksong.api.settings import Settings
+from larksong.api.settings import Settings, SettingsFileError, explained
+from larksong.api.settings_flags import option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
+from larksong.engine.characters import TooManyStates
+from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
 from larksong.grammars.response_format import response_grammar
@@ -40,6 +48,16 @@ app.command()(bench)
 app.command("check")(check)
 app.command("explain")(explain)
 
+
+class Target(StrEnum):
+    """The languages that `larksong grammar` prints."""
+
+    LARK = "lark"
+    KBNF = "kbnf"
+    GBNF = "gbnf"
+    LLGUIDANCE = "llguidance"
+
+
 # A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
 _BYTES = Vocabulary(
     tokens=(*(bytes([byte]) for byte in range(256)), b""),
@@ -49,47 +67,38 @@ _BYTES = Vocabulary(
 )
 
 
-def _option(field: str) -> Any:
-    """The flag of a setting; what its help says comes from the setting."""
-    info = Settings.model_fields[field]
-    default = False if info.default is None else str(info.default)
-    return typer.Option(help=info.description, envvar=f"LARKSONG_{field.upper()}", show_default=default)
-
-
-_ModelOption = Annotated[str | None, _option("model")]
-_FormatOption = Annotated[str | None, _option("format")]
+_ModelOption = Annotated[str | None, option("model")]
+_FormatOption = Annotated[str | None, option("format")]
 
 
 @app.command()
-def serve(
-    host: Annotated[str | None, _option("host")] = None,
-    port: Annotated[int | None, _option("port")] = None,
-    model: _ModelOption = None,
-    served_name: Annotated[str | None, _option("served_name")] = None,
-    format: _FormatOption = None,
-    finish_within_budget: Annotated[bool | None, _option("finish_within_budget")] = None,
-    forced_tokens: Annotated[bool | None, _option("forced_tokens")] = None,
-    unenforceable: Annotated[str | None, _option("unenforceable")] = None,
-    schema_formats: Annotated[bool | None, _option("schema_formats")] = None,
-    compat: Annotated[str | None, _option("compat")] = None,
-    log_level: Annotated[str | None, _option("log_level")] = None,
-) -> None:
-    """Serve a model: POST /v1/chat/completions, GET /v1/models, GET /health."""
-    settings = _settings(
-        host=host,
-        port=port,
-        model=model,
-        served_name=served_name,
-        format=format,
-        finish_within_budget=finish_within_budget,
-        forced_tokens=forced_tokens,
-        unenforceable=unenforceable,
-        schema_formats=schema_formats,
-        compat=compat,
-        log_level=log_level,
-    )
+@with_settings
+def serve(**flags: Any) -> None:
+    """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
+    settings = _settings(**flags)
+    logs.set_up(settings.log_format, settings.log_level)
     served = _load(settings)
-    uvicorn.run(create_app([served]), host=settings.host, port=settings.port, log_level=settings.log_level)
+    uvicorn.run(
+        create_app([served], settings),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        # Streams end by themselves before; what else is left is cut off then.
+        timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
+    )
+
+
+@app.command()
+@with_settings
+def config(**flags: Any) -> None:
+    """Print every setting as `serve` with the same flags would have it, and where its value came from."""
+    settings = _settings(**flags)
+    given = {name for name, value in flags.items() if value is not None}
+    table = Table("setting", "value", "from", box=None, pad_edge=False)
+    for setting in explained(settings, given):
+        table.add_row(*map(escape, setting))
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 @app.command()
@@ -124,23 +133,37 @@ def grammar(
     ] = None,
     format: _FormatOption = None,
     required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
+    to: Annotated[
+        Target,
+        typer.Option(
+            "--to",
+            help="lark as it runs, or for another engine: kbnf (formatron), gbnf (llama.cpp), llguidance.",
+        ),
+    ] = Target.LARK,
 ) -> None:
-    """Print the grammar of a request's tools, or of a JSON Schema, as Lark text."""
+    """Print the grammar of a request's tools, or of a JSON Schema.
+
+    Other engines know no members in any order: for them the order is fixed, and comments say what else is not
+    kept.
+    """
     if (tools is None) == (schema is None):
         _fail("give either a file with tools, or --schema")
     try:
         if schema is not None:
-            typer.echo(response_grammar(json.load(schema), _BYTES).lark(), nl=False)
-            return
-        assert tools is not None
-        specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-        chosen = wire_format(_settings(format=format).format)
-        made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
+            made = response_grammar(json.load(schema), _BYTES)
+        else:
+            assert tools is not None
+            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
+            chosen = wire_format(_settings(format=format).format)
+            made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
     except ValidationError as error:
         _fail_validation(error)
     except (GrammarsError, json.JSONDecodeError) as error:
         _fail(str(error))
-    typer.echo(made.lark(), nl=False)
+    try:
+        typer.echo(made.lark() if to is Target.LARK else export(made, to.value), nl=False)
+    except TooManyStates as error:
+        _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 
 
 @app.command()
@@ -188,9 +211,11 @@ def main() -> None:
 def _settings(**flags: Any) -> Settings:
     """The settings with the flags that were given."""
     try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
+        return Settings.load(**{name: value for name, value in flags.items() if value is not None})
     except ValidationError as error:
         _fail_validation(error)
+    except SettingsFileError as error:
+        _fail(str(error))
 
 
 def _load(settings: Settings) -> Model:

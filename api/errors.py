@@ -34,8 +34,10 @@ class ApiError(Exception):
         type: str = "invalid_request_error",
         param: str | None = None,
         code: str | None = "invalid_value",
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
+        self.headers = dict(headers or {})
         self.message = message
         self.status = status
         self.type = type
@@ -57,6 +59,62 @@ class UnknownModel(ApiError):
             status=404,
             param="model",
             code="model_not_found",
+        )
+
+
+class QueueFull(ApiError):
+    """More requests than the server can run and keep waiting."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(
+            f"The server is busy; try again in {seconds} s.",
+            status=429,
+            type="rate_limit_error",
+            code="queue_full",
+            headers={"Retry-After": str(seconds)},
+        )
+
+
+class WrongKey(ApiError):
+    """No API key, or one that the server does not have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This server needs an API key that it knows: 'Authorization: Bearer <key>'.",
+            status=401,
+            code="invalid_api_key",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+class BodyTooLarge(ApiError):
+    """A body above the limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            f"The request body is larger than {limit} bytes.", status=413, param="body", code="body_too_large"
+        )
+
+
+class OutOfTime(ApiError):
+    """A request that took longer than the server's limit."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The answer took longer than {seconds:g} s.", status=504, type="server_error", code="timeout"
+        )
+
+
+class ShuttingDown(ApiError):
+    """A request that came while the server ends."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server is shutting down.",
+            status=503,
+            type="server_error",
+            code="shutting_down",
+            headers={"Retry-After": "5"},
         )
 
 

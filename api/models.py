@@ -6,6 +6,8 @@ from larksong.api.compat import require_compat
 from larksong.api.generation import Model
 from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings import Settings
+from larksong.engine.backends.base import Backend
+from larksong.engine.backends.errors import BackendUnavailable
 from larksong.grammars import wire_format
 
 
@@ -17,12 +19,8 @@ def load_model(settings: Settings) -> Model:
     format = wire_format(settings.format)
     if settings.compat is not None:
         require_compat(format.name)
-    # torch takes seconds to import, and other backends do without it.
-    from larksong.engine.backends.transformers import TransformersBackend
-
-    backend = TransformersBackend.load(settings.model)
     model = Model(
-        backend,
+        _backend(settings),
         format,
         name=settings.served_name,
         finish_within_budget=settings.finish_within_budget,
@@ -32,3 +30,20 @@ def load_model(settings: Settings) -> Model:
     )
     model.warm_up()
     return model
+
+
+def _backend(settings: Settings) -> Backend:
+    # torch takes seconds to import, and other backends do without it.
+    if settings.backend == "transformers":
+        from larksong.engine.backends.transformers import TransformersBackend
+
+        return TransformersBackend.load(settings.model)
+    try:
+        from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend
+    except ModuleNotFoundError as error:
+        raise BackendUnavailable(
+            "exllamav3", f"{error.name} is not installed: pip install 'larksong[exllamav3]'"
+        ) from error
+    except (OSError, RuntimeError) as error:  # it builds its extension when it is imported
+        raise BackendUnavailable("exllamav3", str(error)) from error
+    return ExllamaV3Backend.load(settings.model, settings.exllamav3())

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
@@ -59,8 +60,19 @@ class ChatTemplate:
         self._template = environment.from_string(tree)
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
 
-    def render(self, messages: Sequence[ChatMessage], tools: Sequence[Tool], wire_format: WireFormat) -> str:
-        """The prompt up to where the assistant's answer begins. Raises TemplateRefusal."""
+    def render(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Tool],
+        wire_format: WireFormat,
+        variables: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        answer: bool = True,
+    ) -> str:
+        """The prompt, with `answer` up to where the assistant's answer begins. Raises TemplateRefusal.
+
+        `variables`: what a request gives the template beside messages and tools.
+        """
         if not self.renders_calls:
             messages = calls_as_text(messages, wire_format)
         if tools and not self.renders_tools:
@@ -73,10 +85,9 @@ class ChatTemplate:
                 messages=messages,
                 tools=listed,
                 documents=None,
-                add_generation_prompt=True,
-                **self._tokens,
+                **{**self._tokens, **variables, "add_generation_prompt": answer},
             )
-        except (jinja2.TemplateError, TypeError) as error:
+        except (jinja2.TemplateError, TypeError, ValueError, LookupError, AttributeError) as error:
             raise TemplateRefusal(
                 f"the model's chat template cannot write these messages: {error}"
             ) from error

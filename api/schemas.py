@@ -5,84 +5,19 @@ Fields that are not declared here are ignored; fields whose silent loss would ch
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal, NotRequired
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
-from pydantic_core import PydanticCustomError
+from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
+
+from larksong.api.answer_fields import ResponseFormat, Schema, StructuredOutputs
+from larksong.api.messages import Message, RequestPart
+from larksong.api.sampler_fields import SamplerFields, unless
 
 # --- request ---
 
 
-class _Request(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True, frozen=True, allow_inf_nan=False)
-
-
-def _unless(accepted: Any) -> AfterValidator:
-    def check(value: Any) -> Any:
-        if value is not None and value != accepted:
-            raise PydanticCustomError("unsupported_parameter", "this server does not support it yet")
-        return value
-
-    return AfterValidator(check)
-
-
-def _object(arguments: Any) -> Any:
-    """Arguments in the history: JSON text as OpenAI has it, an object, or nothing."""
-    if arguments is None or arguments == "":
-        return {}
-    if isinstance(arguments, str):
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError) as error:
-            raise ValueError(f"the arguments are not JSON ({error})") from None
-    if not isinstance(arguments, dict):
-        raise ValueError("the arguments are not a JSON object")
-    return arguments
-
-
-class TextPart(_Request):
-    """A part of a message's content; other kinds than text are refused."""
-
-    type: Literal["text"]
-    text: str
-
-
-class HistoryFunction(_Request):
-    """The function of an earlier call."""
-
-    name: str
-    arguments: Annotated[dict[str, Any], BeforeValidator(_object)] = Field(default_factory=dict)
-
-
-class HistoryCall(_Request):
-    """A call that the assistant made in an earlier turn."""
-
-    id: str = ""
-    type: Literal["function"] = "function"
-    function: HistoryFunction
-
-
-class Message(_Request):
-    """A message of the conversation."""
-
-    role: Literal["system", "developer", "user", "assistant", "tool"]
-    content: str | list[TextPart] | None = None
-    name: str | None = None
-    tool_calls: list[HistoryCall] | None = None
-    tool_call_id: str | None = None
-    reasoning_content: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The content as one text."""
-        if isinstance(self.content, list):
-            return "".join(part.text for part in self.content)
-        return self.content or ""
-
-
-class FunctionSpec(_Request):
+class FunctionSpec(RequestPart):
     """A function that the model may call. Without `parameters` it takes none."""
 
     name: str
@@ -91,102 +26,110 @@ class FunctionSpec(_Request):
     strict: bool | None = None
 
 
-class ToolSpec(_Request):
+class ToolSpec(RequestPart):
     """A tool of the request."""
 
     type: Literal["function"] = "function"
     function: FunctionSpec
 
 
-class FunctionName(_Request):
+class FunctionName(RequestPart):
     """The name of a function."""
 
     name: str
 
 
-class NamedToolChoice(_Request):
+class NamedToolChoice(RequestPart):
     """Call this one function."""
 
     type: Literal["function"] = "function"
     function: FunctionName
 
 
-class TextFormat(_Request):
-    """The answer is text."""
+class AllowedTools(RequestPart):
+    """The tools that may be called now; all others stay in the prompt."""
 
-    type: Literal["text"]
-
-
-class JsonObjectFormat(_Request):
-    """The answer is one JSON object."""
-
-    type: Literal["json_object"]
+    mode: Literal["auto", "required"] = "auto"
+    tools: Annotated[list[NamedToolChoice], Field(min_length=1)]
 
 
-class JsonSchemaSpec(_Request):
-    """The schema of the answer."""
+class AllowedToolsChoice(RequestPart):
+    """Call none but these functions."""
 
-    name: str | None = None
-    body: dict[str, Any] | bool = Field(alias="schema")
-    strict: bool | None = None
-
-
-class JsonSchemaFormat(_Request):
-    """The answer is one JSON text of a schema."""
-
-    type: Literal["json_schema"]
-    json_schema: JsonSchemaSpec
+    type: Literal["allowed_tools"]
+    allowed_tools: AllowedTools
 
 
-ResponseFormat = Annotated[TextFormat | JsonObjectFormat | JsonSchemaFormat, Field(discriminator="type")]
-
-
-class StreamOptions(_Request):
-    """`include_steps` is Larksong's own: each chunk says which decoding step made it (`StepInfo`)."""
+class StreamOptions(RequestPart):
+    """Larksong's own: `include_steps`, each chunk says which decoding step made it (`StepInfo`), and
+    `parse_events`, the typed parse events beside the deltas (`EventInfo`)."""
 
     include_usage: bool | None = None
     include_steps: bool | None = None
+    parse_events: bool | None = None
 
 
-class ChatRequest(_Request):
+class ChatRequest(SamplerFields):
     """The body of a chat completion.
 
-    Own additions: min_tool_calls, max_tool_calls, tool_format, compat, finish_within_budget.
+    Own additions: min_tool_calls, max_tool_calls, tool_format, compat, finish_within_budget. What is declared
+    as `unless(…)` is refused with any other value; what is not declared has no effect (docs/api.md lists it).
     """
 
     model: str
     messages: Annotated[list[Message], Field(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
+    n: Annotated[int, Field(ge=1, le=16)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
 
     tools: list[ToolSpec] | None = None
-    tool_choice: Literal["none", "auto", "required"] | NamedToolChoice | None = None
+    tool_choice: Literal["none", "auto", "required"] | NamedToolChoice | AllowedToolsChoice | None = None
+    functions: list[FunctionSpec] | None = None
+    function_call: Literal["none", "auto"] | FunctionName | None = None
     parallel_tool_calls: bool | None = None
     min_tool_calls: Annotated[int, Field(ge=0)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     tool_format: str | None = None
     compat: Literal["tabbyapi", "none"] | None = None
 
-    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = Field(
+        None, validation_alias=AliasChoices("max_tokens", "max_length")
+    )
     max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
     finish_within_budget: bool | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
-    top_k: Annotated[int, Field(ge=-1)] | None = None
-    min_p: Annotated[float, Field(ge=0, le=1)] | None = None
-    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
+
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    thinking_budget: Annotated[int, Field(ge=0)] | None = Field(
+        None, validation_alias=AliasChoices("thinking_budget", "thinking_token_budget")
+    )
+    chat_template_kwargs: dict[str, Any] | None = Field(
+        None, validation_alias=AliasChoices("chat_template_kwargs", "template_vars")
+    )
 
     response_format: ResponseFormat | None = None
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: Schema | None = Field(None, validation_alias=AliasChoices("guided_json", "json_schema"))
+    guided_regex: str | None = Field(None, validation_alias=AliasChoices("guided_regex", "regex_pattern"))
+    guided_choice: list[str] | None = None
+    guided_grammar: str | None = None
 
-    n: Annotated[int | None, _unless(1)] = None
-    stop: Annotated[str | list[str] | None, _unless([])] = None
-    logprobs: Annotated[bool | None, _unless(False)] = None
-    functions: Annotated[list[Any] | None, _unless([])] = None
+    audio: Annotated[Any, unless()] = None
+    modalities: Annotated[list[str] | None, unless(["text"], [])] = None
+    web_search_options: Annotated[Any, unless()] = None
+    documents: Annotated[list[Any] | None, unless([])] = None
+    chat_template: Annotated[str | None, unless()] = None
+    continue_final_message: Annotated[bool | None, unless(False)] = None
+    add_generation_prompt: Annotated[bool | None, unless(True)] = None
+    echo: Annotated[bool | None, unless(False)] = None
+    grammar_string: Annotated[str | None, unless("")] = None
+    guided_whitespace_pattern: Annotated[str | None, unless()] = None
 
 
 # --- response ---
 
-FinishReason = Literal["stop", "length", "tool_calls"]
+FinishReason = Literal["stop", "length", "tool_calls", "function_call"]
 
 
 class FunctionCall(TypedDict):
@@ -210,7 +153,9 @@ class AssistantMessage(TypedDict):
     role: Literal["assistant"]
     content: str | None
     reasoning_content: NotRequired[str]
+    reasoning: NotRequired[str]
     tool_calls: NotRequired[list[ToolCall]]
+    function_call: NotRequired[FunctionCall]
 
 
 class WideningWarning(TypedDict):
@@ -237,13 +182,47 @@ class ChoiceInfo(TypedDict, total=False):
     compat: list[str]
 
 
+class TopLogprob(TypedDict):
+    """A token that might have come; `bytes` is null for a marker."""
+
+    token: str
+    logprob: float
+    bytes: list[int] | None
+
+
+class TokenLogprob(TopLogprob):
+    """A token of the answer, and the likeliest tokens in its place."""
+
+    top_logprobs: list[TopLogprob]
+
+
+class Logprobs(TypedDict):
+    """Of all tokens of the answer, those of calls and markers included, as the model itself sees them."""
+
+    content: list[TokenLogprob]
+    refusal: None
+
+
 class Choice(TypedDict):
-    """The one choice of a completion."""
+    """A choice of a completion."""
 
     index: int
     message: AssistantMessage
     finish_reason: FinishReason
+    logprobs: NotRequired[Logprobs]
     larksong: NotRequired[ChoiceInfo]
+
+
+class PromptDetails(TypedDict):
+    """`cached_tokens`: of the prompt, those that the model had read for an earlier request."""
+
+    cached_tokens: int
+
+
+class CompletionDetails(TypedDict):
+    """`reasoning_tokens`: of the completion, those of reasoning."""
+
+    reasoning_tokens: int
 
 
 class Usage(TypedDict):
@@ -252,6 +231,8 @@ class Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     total_tokens: int
+    prompt_tokens_details: PromptDetails
+    completion_tokens_details: CompletionDetails
 
 
 class ChatCompletion(TypedDict):
@@ -287,19 +268,38 @@ class ChoiceDelta(TypedDict, total=False):
     role: Literal["assistant"]
     content: str
     reasoning_content: str
+    reasoning: str
     tool_calls: list[ToolCallDelta]
+    function_call: FunctionDelta
 
 
 class ChunkChoice(TypedDict):
-    """The one choice of a chunk; `finish_reason` is null until the last."""
+    """A choice of a chunk; `finish_reason` is null until its last."""
 
     index: int
     delta: ChoiceDelta
     finish_reason: FinishReason | None
+    logprobs: NotRequired[Logprobs]
     larksong: NotRequired[ChoiceInfo]
 
 
-class StepInfo(TypedDict):
+class EventInfo(TypedDict, total=False):
+    """A parse event (`stream_options.parse_events`); keys that do not apply are left out.
+
+    `event`: function_open (name), parameter_open (name, type: JSON Schema's name of it, "any", or several
+    with "|" between them), value (raw text, or json), parameter_close, call_close, content, reasoning.
+    `index`: of the call.
+    """
+
+    event: str
+    index: int
+    name: str
+    type: str
+    text: str
+    json: str
+
+
+class StepInfo(TypedDict, total=False):
     """The decoding step that made a chunk (`stream_options.include_steps`).
 
     `step` counts from 0, `token` is the sampled token's text, `allowed` how many tokens the mask left to
@@ -311,6 +311,7 @@ class StepInfo(TypedDict):
     token_id: int
     allowed: int
     ms: float
+    events: list[EventInfo]
 
 
 class Chunk(TypedDict):
@@ -332,6 +333,7 @@ class ModelCard(TypedDict):
     object: Literal["model"]
     created: int
     owned_by: str
+    max_model_len: int
 
 
 class ModelList(TypedDict):
@@ -339,3 +341,18 @@ class ModelList(TypedDict):
 
     object: Literal["list"]
     data: list[ModelCard]
+
+
+class ErrorInfo(TypedDict):
+    """What went wrong (see `larksong.api.errors`)."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorShape(TypedDict):
+    """The body of every answer that is not a success."""
+
+    error: ErrorInfo

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,42 +10,64 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from larksong.api import chat
+from larksong.api import chat, completions, health, token_routes
+from larksong.api.auth import ApiKeys, KeyCheck
+from larksong.api.body_limit import BodyLimit
+from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
 from larksong.api.generation import Model
-from larksong.api.schemas import ModelList
+from larksong.api.logs import AccessLog
+from larksong.api.schemas import ErrorShape, ModelCard, ModelList
+from larksong.api.served import Served
+from larksong.api.settings import Settings
+
+_ERRORS = {
+    status: {"model": ErrorShape} for status in (400, 401, 404, 405, 413, 415, 422, 429, 500, 503, 504)
+}
 
 
-def create_app(models: Sequence[Model]) -> FastAPI:
+def create_app(models: Sequence[Model], settings: Settings | None = None) -> FastAPI:
     """A server of `models`, whose backends it closes when it ends."""
+    settings = settings or Settings()
+    served = Served.of(models, settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        served.ending = False
         yield
+        served.ending = True
         for model in models:
             model.backend.close()
 
-    app = FastAPI(title="Larksong", lifespan=lifespan)
-    app.state.models = {model.name: model for model in models}
-    app.include_router(chat.router)
+    app = FastAPI(title="Larksong", lifespan=lifespan, responses=dict(_ERRORS))  # type: ignore[arg-type]
+    app.state.served = served
+    for routes in (chat, completions, token_routes, health):
+        app.include_router(routes.router)
     started = int(time.time())
+
+    def card(model: Model) -> ModelCard:
+        return {
+            "id": model.name,
+            "object": "model",
+            "created": started,
+            "owned_by": "larksong",
+            "max_model_len": model.backend.context_length,
+        }
 
     @app.get("/v1/models")
     async def list_models() -> ModelList:
         """The models that requests can name."""
-        return {
-            "object": "list",
-            "data": [
-                {"id": model.name, "object": "model", "created": started, "owned_by": "larksong"}
-                for model in models
-            ],
-        }
+        return {"object": "list", "data": [card(model) for model in models]}
 
-    @app.get("/health")
-    async def health() -> dict[str, str]:
-        """Answers while the server works."""
-        return {"status": "ok"}
+    @app.get("/v1/models/{name:path}")
+    async def show_model(name: str) -> ModelCard:
+        """One model."""
+        return card(served.model(name))
 
+    # The last one added runs first.
+    app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
+    app.add_middleware(KeyCheck, keys=ApiKeys(settings.keys, settings.api_key_file))
+    app.add_middleware(AccessLog, metrics=served.metrics)
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
@@ -54,27 +75,22 @@ def create_app(models: Sequence[Model]) -> FastAPI:
     return app
 
 
-def _error_response(error: ApiError) -> Response:
-    # ASCII: a message may quote lone surrogates from the request, which UTF-8 cannot carry.
-    return Response(json.dumps(error.body), status_code=error.status, media_type="application/json")
-
-
 async def _on_api_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
-    return _error_response(error)
+    return error_response(error)
 
 
 async def _on_invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    return _error_response(invalid_request(error.errors(), error.body))
+    return error_response(invalid_request(error.errors(), error.body))
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = f"{error.detail}: {request.method} {request.url.path}"
-    return _error_response(ApiError(message, status=error.status_code, code=None))
+    return error_response(ApiError(message, status=error.status_code, code=None, headers=error.headers))
 
 
 async def _on_fault(_: Request, error: Exception) -> Response:
     # The error itself is raised further by Starlette, for the server's log.
-    return _error_response(ServerFault())
+    return error_response(ServerFault())

@@ -1,23 +1,45 @@
-"""The server's settings: command-line flags, then `LARKSONG_…` environment variables, then defaults."""
+"""The server's settings: flags, then `LARKSONG_…` environment variables, then a TOML file, then defaults."""
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
+from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_policy import OnUnenforceable
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
+PREFIX = "LARKSONG_"
+FILE_VARIABLE = "LARKSONG_CONFIG"
+_DEFAULT_FILE = "larksong.toml"
 
-class Settings(BaseSettings):
-    """Every field can be set by a flag of `larksong serve` or by `LARKSONG_` and its name in capitals."""
 
-    model_config = SettingsConfigDict(env_prefix="LARKSONG_", frozen=True, extra="ignore")
+class SettingsFileError(ValueError):
+    """A file of settings that is not there, or is not TOML."""
+
+
+class Settings(ExllamaV3Fields):
+    """Each can be set by a flag of `larksong serve`, by `LARKSONG_` and its name in capitals, and in the TOML
+    file that `LARKSONG_CONFIG` names, else in `larksong.toml` of the working directory."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    backend: Literal["transformers", "exllamav3"] = Field(
+        "transformers", description="transformers or exllamav3: what runs the model."
+    )
     model: str = Field(DEFAULT_MODEL, description="Folder or GGUF file of a model.")
     served_name: str | None = Field(
         None, description="Name of the model in requests; without it the model's own."
@@ -38,9 +60,105 @@ class Settings(BaseSettings):
         "Without it strict: true refuses and anything else widens.",
     )
     schema_formats: bool = Field(True, description="Assert format in schemas.")
+    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = Field(
+        "reasoning_content", description="reasoning_content, reasoning or both: where answers have reasoning."
+    )
+    api_key: SecretStr | None = Field(
+        None, description="Key that requests must have; several with commas between them."
+    )
+    api_key_file: Path | None = Field(
+        None, description="File with one key a line; read again whenever it changes."
+    )
+    max_body_bytes: int = Field(32 << 20, ge=1024, description="Largest body of a request.")
+    max_tools: int = Field(1024, ge=1, description="Most tools in a request.")
+    max_schema_bytes: int = Field(1 << 20, ge=1024, description="Largest schema, as JSON.")
+    max_running: int = Field(64, ge=1, description="Requests that run at once.")
+    max_waiting: int = Field(256, ge=0, description="Requests that wait; more get 429 with Retry-After.")
+    max_seconds: float | None = Field(
+        None, gt=0, description="Longest time for an answer, waiting and prompt included."
+    )
+    ping_seconds: float = Field(
+        5.0,
+        ge=0,
+        description="Streams have a comment so often, also before the first token; 0: none.",
+    )
+    shutdown_seconds: float = Field(
+        30.0, ge=0, description="How long running answers may go on when the server ends."
+    )
+    low_mass: float = Field(
+        0.01, ge=0, le=1, description="A mask that leaves less of the probability is counted as low mass."
+    )
     compat: Literal["tabbyapi"] | None = Field(
         None, description="tabbyapi: the bytes of tabbyAPI's end parse; compat in a request overrides it."
     )
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."
     )
+    log_format: Literal["text", "json"] = Field("text", description="text or json: lines of the log.")
+    log_prompts: bool = Field(False, description="Log what clients ask. Off, since it may be private.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Flags, environment, file."""
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, config_file())
+
+    @classmethod
+    def load(cls, **flags: Any) -> Settings:
+        """The settings with these flags. Raises SettingsFileError, pydantic's ValidationError."""
+        try:
+            return cls(**flags)
+        except tomllib.TOMLDecodeError as error:
+            raise SettingsFileError(f"{config_file()} is not TOML: {error}") from error
+
+    @property
+    def keys(self) -> list[str]:
+        """The API keys that were given."""
+        given = self.api_key.get_secret_value() if self.api_key is not None else ""
+        return [key.strip() for key in given.split(",") if key.strip()]
+
+
+def config_file() -> Path | None:
+    """The TOML file that is read, if there is one."""
+    named = os.environ.get(FILE_VARIABLE)
+    if named:
+        if not Path(named).is_file():
+            raise SettingsFileError(f"{FILE_VARIABLE} names {named}, and there is no such file")
+        return Path(named)
+    default = Path(_DEFAULT_FILE)
+    return default if default.is_file() else None
+
+
+class Setting(NamedTuple):
+    """A setting with its value as people read it, and where that came from."""
+
+    name: str
+    value: str
+    source: str
+
+
+def explained(settings: Settings, flags: Collection[str]) -> list[Setting]:
+    """Every setting, its value and its source; `flags`: those that were given. Keys are not shown."""
+    file = config_file()
+    in_file = tomllib.loads(file.read_text(encoding="utf-8")) if file is not None else {}
+    variables = {name.upper() for name in os.environ}
+    found = []
+    for name in Settings.model_fields:
+        variable = PREFIX + name.upper()
+        if name in flags:
+            source = f"flag --{name.replace('_', '-')}"
+        elif variable in variables:
+            source = f"environment {variable}"
+        elif name in in_file:
+            source = f"file {file}"
+        else:
+            source = "default"
+        value = getattr(settings, name)
+        found.append(Setting(name, "" if value is None else str(value), source))
+    return found

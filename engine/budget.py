@@ -89,6 +89,10 @@ class Budgeted:
                 return tokens[:count]
         return ()
 
+    def likely(self) -> tuple[int, ...]:
+        """See Matcher.likely: whatever is drafted, the masks keep to the budget."""
+        return self._matcher.likely()
+
     def advance(self, token: int) -> Events:
         """See Matcher.advance."""
         events = self._matcher.advance(token)

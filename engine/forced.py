@@ -17,8 +17,8 @@ Text before a special token is cut off from what follows and needs neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import lru_cache, reduce
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -42,17 +42,21 @@ class Plan(NamedTuple):
     """What is forced in a configuration, whatever was sampled before it.
 
     `parts`: texts and special tokens, in order. Of a text at the end only `fixed` bytes can be given;
-    `probes` are texts that may come behind it, as far as they matter.
+    `probes` are texts that may come behind it, as far as they matter; `cuts`: see `_encoded`.
     """
 
     parts: tuple[bytes | int, ...]
     fixed: int
     probes: tuple[str, ...]
+    cuts: tuple[int, ...]
     known: dict[Tokens, Tokens]
     """tokens sampled before → tokens to give"""
+    likely: tuple[bytes | int, ...] = ()
+    """`parts` and what is likely behind them: the rest of their text, of a marker that was begun"""
+    guessed: dict[Tokens, Tokens] = {}  # noqa: RUF012 - every plan is given its own
 
 
-_NOTHING = Plan((), 0, (), {})
+_NOTHING = Plan((), 0, (), (), {})
 
 
 class ForcedTokens:
@@ -96,6 +100,30 @@ class ForcedTokens:
             plan.known[before] = tokens
         return tokens
 
+    def likely(self, automaton: Automaton, configuration: Configuration, sampled: Sequence[int]) -> Tokens:
+        """Tokens that will probably come next, the forced ones first: to be checked, never to be taken.
+
+        Behind what is certain: the rest of the forced text as it is cut if nothing changes its end, and the
+        rest of a marker of which a few letters stand at the end of a raw text.
+        """
+        plan = configuration.plan
+        if plan is None:
+            plan = configuration.plan = self._plan(automaton, configuration)
+        if not plan.likely:
+            return ()
+        before = self._window(sampled)
+        tokens = plan.guessed.get(before)
+        if tokens is None:
+            last = plan.likely[-1]
+            whole = Plan(plan.likely, len(last) if isinstance(last, bytes) else 0, ("",), (), {})
+            tokens = self._written(whole, before)
+            certain = self.after(automaton, configuration, sampled)
+            tokens = tokens if tokens[: len(certain)] == certain else certain
+            if len(plan.guessed) >= self._KNOWN:
+                plan.guessed.clear()
+            plan.guessed[before] = tokens
+        return tokens
+
     def _window(self, sampled: Sequence[int]) -> Tokens:
         """The last few tokens since the last special one."""
         recent = takewhile(self._tokens.__getitem__, reversed(sampled[-self.WINDOW :]))
@@ -117,10 +145,15 @@ class ForcedTokens:
         last = plan.parts[-1]
         if isinstance(last, int):
             return (*tokens, last)
-        return (*tokens, *self._encoded(before, last, plan.fixed, plan.probes))
+        return (*tokens, *self._encoded(before, last, plan.fixed, plan.probes, plan.cuts))
 
-    def _encoded(self, before: Tokens, text: bytes, fixed: int, probes: Iterable[str]) -> Tokens:
+    def _encoded(
+        self, before: Tokens, text: bytes, fixed: int, probes: Iterable[str], cuts: Iterable[int] = ()
+    ) -> Tokens:
         """The tokens of the first `fixed` bytes of `text` that are the same with all of `probes` behind it.
+
+        And the same where `text` ends at each of `cuts`: what stands before a token that reaches over its end
+        is encoded by itself.
 
         None of them where the tokenizer would not begin a token with `text`, or changes the text.
         """
@@ -130,8 +163,10 @@ class ForcedTokens:
         shared: Tokens | None = None
         try:
             known = data.decode()
-            for probe in probes:
-                found = self._within(self._encode(known + probe), data, len(context), len(context) + fixed)
+            texts = [known + probe for probe in probes]
+            texts += [data[: len(context) + cut].decode() for cut in cuts]
+            for each in texts:
+                found = self._within(self._encode(each), data, len(context), len(context) + fixed)
                 shared = found if shared is None else _shared(shared, found)
                 if not shared:
                     break
@@ -173,14 +208,16 @@ class ForcedTokens:
                 break
             parts.append(text)
         if not parts:
-            return _NOTHING
+            begun = _rest_of_marker(configuration)
+            return Plan((), 0, (), (), {}, (begun,), {}) if begun and self._encode is not None else _NOTHING
+        likely = tuple(parts)
         last = parts.pop()
         if isinstance(last, int):
-            return Plan((*parts, last), 0, (), {})
-        fixed, probes = self._ending(last, *self._next(automaton, configuration))
+            return Plan(likely, 0, (), (), {}, likely, {})
+        fixed, probes, cuts = self._ending(last, *self._next(automaton, configuration))
         if fixed:
-            return Plan((*parts, last), fixed, probes, {})
-        return Plan(tuple(parts), 0, (), {}) if parts else _NOTHING
+            return Plan(likely, fixed, probes, cuts, {}, likely, {})
+        return Plan(tuple(parts), 0, (), (), {}, likely, {})
 
     def _forced_text(self, automaton: Automaton, begin: Configuration) -> tuple[bytes, Configuration]:
         """The forced text up to a choice, an end or a special token, and where it leads."""
@@ -233,25 +270,28 @@ class ForcedTokens:
                 legal.update(_legal(lexeme, state))
         return frozenset(legal), ends
 
-    def _find_ending(self, text: bytes, legal: frozenset[int], ends: bool) -> tuple[int, tuple[str, ...]]:
-        """How many bytes of a last text may be given, and the probes that its context can make matter."""
-        fixed = self._before_straddling(text, legal)
+    def _find_ending(
+        self, text: bytes, legal: frozenset[int], ends: bool
+    ) -> tuple[int, tuple[str, ...], tuple[int, ...]]:
+        """How many bytes of a last text may be given, and the probes and cuts that can make a difference."""
+        begins = tuple(self._straddling(text, legal))
+        fixed = begins[0] if begins else len(text)
+        cuts = (*begins, len(text)) if begins else ()
         probes = _probes(legal, ends)
-        tokens = self._encoded((), text, fixed, probes)
+        tokens = self._encoded((), text, fixed, probes, cuts)
         if len(tokens) < 2:
             # All in one word perhaps, which begins in the context.
-            return fixed, probes
-        return sum(len(self._tokens[token]) for token in tokens), probes[:1]
+            return fixed, probes, cuts
+        return sum(len(self._tokens[token]) for token in tokens), probes[:1], ()
 
-    def _before_straddling(self, text: bytes, legal: frozenset[int]) -> int:
-        """The bytes of `text` before the first place where a token can begin that reaches over its end."""
+    def _straddling(self, text: bytes, legal: frozenset[int]) -> Iterator[int]:
+        """The places in `text` where a token can begin that reaches over its end."""
         for begin in range(max(0, len(text) + 1 - self._trie.longest), len(text)):
             position: Position | None = self._trie.root
             for byte in text[begin:]:
                 position = position.child(byte) if position is not None else None
             if position is not None and not legal.isdisjoint(self._trie.byte[position.nodes].tolist()):
-                return begin
-        return len(text)
+                yield begin
 
 
 def _only_special(configuration: Configuration) -> int | None:
@@ -262,6 +302,18 @@ def _only_special(configuration: Configuration) -> int | None:
             return None
         ids |= thread.bound.lexeme.special
     return next(iter(ids)) if len(ids) == 1 else None
+
+
+def _rest_of_marker(configuration: Configuration) -> bytes:
+    """What is left of a marker that a raw text seems to have begun, as far as all its ends have it."""
+    if len(configuration.threads) != 1:
+        return b""
+    (thread,) = configuration.threads
+    lexeme = thread.bound.lexeme
+    if lexeme.text is None or len(lexeme.held(thread.state)) < _BEGUN:
+        return b""
+    paths = [tuple(path) for path in lexeme.text.paths(lexeme.node(thread.state))]
+    return bytes(reduce(_shared, paths)) if paths else b""
 
 
 def _forced_bytes(configuration: Configuration) -> bytes:
@@ -345,6 +397,7 @@ def _character(lead: int) -> str:
 
 _CONTINUATION = bytes(range(0x80, 0xC0))
 _FEW = 8
+_BEGUN = 3  # bytes of a marker that are seldom data: a line break and "</"
 _LETTERS = b"xXabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWYZ"
 _DIGITS = b"7012345689"
 _APART = b" \n'"

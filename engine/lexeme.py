@@ -85,6 +85,10 @@ class Lexeme:
         node = self._base(state)
         return self.text.held[node] if node < self.text.nodes else b""
 
+    def node(self, state: int) -> int:
+        """The state of the text's own automaton (see `StopText`)."""
+        return self._base(state)
+
     def released(self, state: int, data: bytes, following: int) -> bytes:
         """The bytes of a text that `data`, read in `state` and leading to `following`, has made certain."""
         if self.text is None:

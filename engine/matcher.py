@@ -115,6 +115,12 @@ class Matcher:
             return ()
         return self._forced.after(self._automaton, self._trail[-1], self._tokens)
 
+    def likely(self) -> tuple[int, ...]:
+        """Tokens that will probably come next, those of `forced` first: drafts for a model to check."""
+        if self._forced is None or self._fault is not None:
+            return ()
+        return self._forced.likely(self._automaton, self._trail[-1], self._tokens)
+
     def advance(self, token: int) -> Events:
         """Accept a token; returns what it made certain."""
         self._tokens.append(token)

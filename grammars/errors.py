@@ -45,3 +45,7 @@ class DuplicateTool(GrammarsError):
 
 class NoTools(GrammarsError):
     """A call is required, but there is no tool to call."""
+
+
+class InvalidConstraint(GrammarsError):
+    """A regular expression, list of texts or Lark grammar that no answer can be held to."""

@@ -133,6 +133,23 @@ class WireFormat(ABC):
         """A turn of several calls as the model family writes it."""
         return self.separator.join(self.render_call(name, arguments) for name, arguments in calls)
 
+    def history_id(self, id: str) -> str:
+        """A call's id as the family's chat template takes it."""
+        return id
+
+    def written_ids(self, text: str) -> list[str]:
+        """The ids that a turn's calls have in its text; empty in formats that write none."""
+        return []
+
+    def reasons(self, vocabulary: Vocabulary) -> bool:
+        """Whether turns may begin with reasoning that a marker of its own opens."""
+        return self.reasoning is not None and self.reasoning[0] in vocabulary.special
+
+    @property
+    def reasoning_close(self) -> str:
+        """The marker that ends reasoning; "" where there is none."""
+        return self.reasoning[1] if self.reasoning is not None else ""
+
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         """Refuse names that the format cannot carry (`InvalidToolName`)."""
         if not tool.name or not tool.name.isprintable():

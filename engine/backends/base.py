@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tokenizers import Tokenizer
 
@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a token is drawn from the logits; the filters apply in this order, after the mask.
+    """How a token is drawn from the logits.
 
-    Raises ValueError for a setting outside its range.
+    Penalties and biases come first, then the mask, then the filters in the order in which they stand here.
+    A token that is penalised or banned is still taken where the mask allows no other. Raises ValueError for a
+    setting outside its range.
     """
 
     temperature: float = 1.0
@@ -32,6 +34,34 @@ class Sampling:
     """Keep tokens of at least this share of the likeliest one's probability, in [0, 1]."""
     seed: int | None = None
     """The same seed, prompt and settings give the same tokens; None draws a seed."""
+    frequency_penalty: float = 0.0
+    """Taken from a token's logit for each time that it came; OpenAI's. transformers counts the answer alone,
+    exllamav3 prompt and answer."""
+    presence_penalty: float = 0.0
+    """Taken from a token's logit once it came; OpenAI's."""
+    repetition_penalty: float = 1.0
+    """Divides the logits of tokens that came (negative ones are multiplied); 1 changes nothing."""
+    penalty_range: int | None = None
+    """How many of the last tokens the three penalties look at; None looks at all."""
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    """(token id, what is added to its logit; -inf bans it). A mask goes before it: no bias lets in a token
+    that it refuses."""
+    min_tokens: int = 0
+    """No end of the turn before so many tokens, where the mask leaves the choice."""
+    logprobs: int | None = None
+    """How many likely tokens a step reports beside its own; None reports none, not its own either."""
+    banned_strings: tuple[str, ...] = ()
+    """Texts, whatever their case, that are taken back and written otherwise when they come."""
+    dry_multiplier: float = 0.0
+    """The scale of DRY's penalty on going on with a sequence that came before; 0 is off."""
+    dry_base: float = 1.75
+    """What DRY's penalty grows by with each token of such a sequence."""
+    dry_allowed_length: int = 2
+    """The longest sequence that may come again without a penalty, in tokens."""
+    dry_range: int = 0
+    """How many tokens back DRY looks; 0 is all."""
+    dry_sequence_breakers: tuple[str, ...] | None = None
+    """Texts that no sequence of DRY's goes over; None is the backend's own list."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.temperature < float("inf"):
@@ -42,6 +72,25 @@ class Sampling:
             raise ValueError(f"top_p must be above 0 and at most 1, not {self.top_p}")
         if not 0 <= self.min_p <= 1:
             raise ValueError(f"min_p must be from 0 to 1, not {self.min_p}")
+        if self.repetition_penalty <= 0:
+            raise ValueError(f"repetition_penalty must be above 0, not {self.repetition_penalty}")
+        if self.logprobs is not None and self.logprobs < 0:
+            raise ValueError(f"logprobs must be 0 or more, not {self.logprobs}")
+        for name in ("dry_multiplier", "dry_allowed_length", "dry_range"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"{name} must be 0 or more, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningBudget:
+    """Most tokens of reasoning; after them only the marker that ends it is allowed.
+
+    `close`: that marker's tokens. `begun`: the prompt ends inside reasoning.
+    """
+
+    tokens: int
+    close: tuple[int, ...]
+    begun: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +111,7 @@ class Generation:
     finish_within_budget: bool = False
     """Whether the masks lead to the shortest valid end when the tokens left come near it (see
     `larksong.engine.budget`)."""
+    reasoning_budget: ReasoningBudget | None = None
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -69,7 +119,34 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Logprobs:
+    """How likely tokens were to the model itself: before mask, penalties and temperature.
+
+    So a masked token can be among `top`, and the likelihood of a token that had to come may be tiny.
+    """
+
+    chosen: float
+    """Natural logarithm of the probability of the step's token."""
+    top: tuple[tuple[int, float], ...]
+    """The likeliest tokens, likeliest first: (token id, natural logarithm of its probability)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the model itself thought of a step, before penalties, mask and filters.
+
+    `kept`: the probability, from 0 to 1, that the mask left.
+    """
+
+    kept: float | None = None
+    logprobs: Logprobs | None = None
+
+
+UNSEEN = Look()
+"""Of a step that the model was not asked for, or whose probabilities nobody knows."""
+
+
+class Step(NamedTuple):
     """One token of the answer, sampled or forced, and what it revealed."""
 
     token: int
@@ -82,6 +159,12 @@ class Step:
     """Seconds since the generation began."""
     forced: bool = False
     """The token had to come: the model was not asked."""
+    logprobs: Logprobs | None = None
+    """With `Sampling.logprobs`, where the backend knows them."""
+    kept: float | None = None
+    """The probability, from 0 to 1, that the mask left; None where nobody knows."""
+    mask_seconds: float = 0.0
+    """What finding the mask took."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +178,8 @@ class Finish:
     finished_calls: tuple[int, ...] | None = None
     """With `Generation.finish_within_budget`: the calls, counted from 0, that were led to their end. The
     reason is "length" if there are any, or if nothing else than the end fitted any more."""
+    cached_tokens: int = 0
+    """Tokens of the prompt that the model had read before, for another request."""
 
 
 class Backend(Protocol):
@@ -125,6 +210,10 @@ class Backend(Protocol):
     @property
     def eos_token(self) -> str:
         """Text of the token that ends a turn; "" where there is none."""
+
+    @property
+    def unheeded(self) -> frozenset[str]:
+        """The fields of Sampling and Generation that this backend does not heed."""
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """Run one sequence: its steps, then one Finish. Without a matcher a token's bytes are Content.

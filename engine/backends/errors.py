@@ -23,6 +23,13 @@ class NotAModel(ModelError):
         super().__init__(f"{path} is not a model: {reason}")
 
 
+class BackendUnavailable(ModelError):
+    """A backend that cannot run here."""
+
+    def __init__(self, backend: str, reason: str) -> None:
+        super().__init__(f"the {backend} backend cannot be used here: {reason}")
+
+
 class PromptError(EngineError, ValueError):
     """A prompt that the model cannot take."""
 
@@ -52,3 +59,18 @@ class PromptTooLong(PromptError):
         super().__init__(
             f"the prompt has {tokens} tokens; the context of {context_length} leaves no room to answer"
         )
+
+
+class EmptyMask(EngineError):
+    """No token may come, though the turn is not over; the message says why."""
+
+
+class Refused(EngineError):
+    """A token came that its mask had not allowed."""
+
+
+class BackendFailed(EngineError):
+    """The model itself failed, and with it everything that ran."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(f"the model failed: {type(error).__name__}: {error}")

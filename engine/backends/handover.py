@@ -1,10 +1,12 @@
 """Items on their way from a worker thread to one asyncio consumer, a bounded number at a time."""
 
+from __future__ import annotations
+
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -29,9 +31,21 @@ class Handover(Generic[T]):
 
     def put(self, item: T) -> None:
         """From the producer's thread. A consumer whose loop has ended gets nothing."""
+        self.put_unannounced(item)
+        announce([self])
+
+    def put_unannounced(self, item: T) -> None:
+        """Like `put`, but the consumer is not woken: `announce` does that for many at once."""
         self._items.append(item)
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._arrived.set)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The consumer's loop."""
+        return self._loop
+
+    def wake(self) -> None:
+        """In the consumer's loop: there are items."""
+        self._arrived.set()
 
     async def get(self) -> T:
         """In the consumer's loop: the next item, in order."""
@@ -45,3 +59,19 @@ class Handover(Generic[T]):
         if was_full and not self.full:
             self._on_space()
         return item
+
+
+def announce(handovers: Sequence[Handover[Any]]) -> None:
+    """Wake the consumers of all of them, with one call into each loop.
+
+    A call a consumer would let the loop take the interpreter from the producer as many times in every step.
+    """
+    for loop in {handover.loop for handover in handovers}:
+        woken = [handover for handover in handovers if handover.loop is loop]
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(_wake, woken)
+
+
+def _wake(handovers: Sequence[Handover[Any]]) -> None:
+    for handover in handovers:
+        handover.wake()

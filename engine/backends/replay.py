@@ -13,6 +13,7 @@ from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.backends.turn import Turn
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
@@ -27,6 +28,8 @@ class ReplayBackend:
     token is advanced like a sampled one; a refused one ends the sequence with an error that shows where.
     Where a budget leaves no room for the rest of a text, any tokens that the masks allow finish the turn.
     """
+
+    unheeded = frozenset({"banned_strings"})
 
     def __init__(
         self,
@@ -61,6 +64,7 @@ class ReplayBackend:
         self._requests = 0
         self._lock = threading.Lock()
         self._closed = False
+        self._allowed = AllowedCounts()
 
     @classmethod
     def from_folder(
@@ -85,7 +89,8 @@ class ReplayBackend:
         ids = text_ids(self.tokenizer, self.vocabulary, self._next_text(generation.prompt))
         ids += sorted(self.vocabulary.eos_ids)[:1]
         budgeted = generation.matcher if generation.finish_within_budget else None
-        return self._run(turn, _Recorded(ids, budgeted))
+        close = generation.reasoning_budget.close if generation.reasoning_budget is not None else ()
+        return self._run(turn, _Recorded(ids, budgeted, close))
 
     def close(self) -> None:
         """See Backend.close."""
@@ -99,19 +104,20 @@ class ReplayBackend:
             return self._script[(self._requests - 1) % len(self._script)]
 
     async def _run(self, turn: Turn, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
-        due = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
             # Paced by the clock, not by pauses: what the reader does between steps does not slow the pace.
             due += self._pause
-            await asyncio.sleep(max(0.0, due - asyncio.get_running_loop().time()))
+            await asyncio.sleep(max(0.0, due - loop.time()) if self._pause else 0)
             if self._closed:
                 yield turn.end("error", "the backend was closed")
                 return
             mask = turn.mask()
-            token = recorded.next(mask)
+            token = recorded.close(mask) if turn.closes_reasoning else recorded.next(mask)
             if token is None:
                 break
-            allowed = self.vocabulary.width if mask is None else int(np.bitwise_count(mask).sum())
+            allowed = self.vocabulary.width if mask is None else self._allowed.of(mask)
             for item in turn.take(token, allowed):
                 if isinstance(item, Finish):
                     yield self._located(item, recorded.ids, recorded.position)
@@ -131,10 +137,14 @@ class ReplayBackend:
 
 
 class _Recorded:
-    """Recorded tokens. `budgeted`: the matcher of a turn that has to finish within a budget."""
+    """Recorded tokens. `budgeted`: the matcher of a turn that has to finish within a budget.
 
-    def __init__(self, ids: list[int], budgeted: Matcher | None) -> None:
+    `close`: the tokens that end reasoning.
+    """
+
+    def __init__(self, ids: list[int], budgeted: Matcher | None, close: tuple[int, ...] = ()) -> None:
         self.ids = ids
+        self._close = close
         self.position = -1
         """of the last token that was given"""
         self._budgeted = budgeted
@@ -153,7 +163,23 @@ class _Recorded:
                 return token  # refused by the grammar, whatever the budget
             self._is_over = True
         assert mask is not None
-        return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
+        return _first(mask)
+
+    def close(self, mask: NDArray[np.int32] | None) -> int:
+        """The token that ends reasoning early; the rest of the recorded reasoning is left out."""
+        assert mask is not None
+        size = len(self._close)
+        token = _first(mask)
+        if token == self._close[-1]:
+            for at in range(self.position + 1, len(self.ids)):
+                if tuple(self.ids[at : at + size]) == self._close:
+                    self.position = at + size - 1
+                    break
+        return token
+
+
+def _first(mask: NDArray[np.int32]) -> int:
+    return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
 
 
 def text_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:

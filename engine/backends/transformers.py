@@ -30,6 +30,8 @@ from larksong.engine.backends.errors import NotAModel
 from larksong.engine.backends.handover import Handover
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
+from larksong.engine.backends.penalties import breaker_ids
+from larksong.engine.backends.prefix_cache import PrefixCache
 from larksong.engine.backends.sampler import MaskBias, Sampler
 from larksong.engine.backends.turn import Turn
 from larksong.engine.vocabulary import Vocabulary
@@ -43,10 +45,13 @@ _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 class TransformersBackend:
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
 
+    unheeded = frozenset({"banned_strings"})
+
     def __init__(self, model: PreTrainedModel, folder: ModelFolder, *, threads: int | None = None) -> None:
         self._model = model
         self._folder = folder
         self._bias = MaskBias(folder.vocabulary.width)
+        self._prefixes = PrefixCache()
         self._sequences: list[_Sequence] = []
         self._changed = threading.Condition()
         self._closed = False
@@ -121,7 +126,14 @@ class TransformersBackend:
 
     async def _run(self, turn: Turn, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         handover = Handover[Step | Finish](_UNREAD_STEPS, self._notify)
-        sequence = _Sequence(turn, generation, DynamicCache(config=self._model.config), handover)
+        cache = DynamicCache(config=self._model.config)
+        sampler = Sampler(
+            generation.sampling,
+            generation.prompt,
+            self.vocabulary.eos_ids,
+            breaker_ids(generation.sampling, self.tokenizer),
+        )
+        sequence = _Sequence(turn, list(generation.prompt), sampler, cache, handover)
         if not self._start(sequence):
             yield turn.end("error", "the backend is closed")
             return
@@ -174,7 +186,10 @@ class TransformersBackend:
                 self._advance(sequence)
 
     def _due(self) -> list[_Sequence]:
-        """The sequences that can go on; forgets the ended ones."""
+        """The sequences that can go on; of the ended ones only what the model has read is kept."""
+        for sequence in self._sequences:
+            if sequence.over and not sequence.failed:
+                self._prefixes.keep(sequence.known, sequence.cache)
         self._sequences = [sequence for sequence in self._sequences if not sequence.over]
         return [sequence for sequence in self._sequences if not sequence.handover.full]
 
@@ -184,6 +199,7 @@ class TransformersBackend:
             items = self._step(sequence)
         except Exception as error:
             _log.exception("a sequence failed")
+            sequence.failed = True
             items = (Finish("error", (), f"{type(error).__name__}: {error}"),)
         for item in items:
             sequence.over = sequence.over or isinstance(item, Finish)
@@ -192,11 +208,13 @@ class TransformersBackend:
     def _step(self, sequence: _Sequence) -> tuple[Step | Finish, ...]:
         if not sequence.begun:
             sequence.begun = True
+            sequence.begin(self._prefixes)
             if items := sequence.turn.forced():
-                sequence.pending += _tokens(items)
+                sequence.read(_tokens(items))
                 return items
         chunk = sequence.pending[:PREFILL_CHUNK]
         del sequence.pending[:PREFILL_CHUNK]
+        sequence.known += chunk
         output = self._model(
             input_ids=torch.tensor([chunk], device=self._model.device),
             cache=sequence.cache,
@@ -208,16 +226,15 @@ class TransformersBackend:
         width = self.vocabulary.width
         logits = output.logits[0, -1, :width].float().cpu().numpy()
         mask = sequence.turn.mask()
-        if mask is None:
-            allowed = width
-        else:
-            bias, allowed = self._bias.get(mask)
-            logits = logits + bias
-        items = sequence.turn.take(sequence.sampler.draw(logits), allowed)
+        bias, allowed = (None, width) if mask is None else self._bias.get(mask)
+        scores = sequence.sampler.penalised(logits)
+        token = sequence.sampler.draw(scores if bias is None else scores + bias)
+        look = sequence.sampler.look(logits, bias, token)
+        items = sequence.turn.take(token, allowed, look=look)
         if not isinstance(items[-1], Finish):
             items += sequence.turn.forced()
         # The model reads what was sampled and what is forced behind it in one pass.
-        sequence.pending += _tokens(items)
+        sequence.read(_tokens(items))
         return items
 
 
@@ -225,17 +242,38 @@ class _Sequence:
     """What the worker keeps of one generation."""
 
     def __init__(
-        self, turn: Turn, generation: Generation, cache: DynamicCache, handover: Handover[Step | Finish]
+        self,
+        turn: Turn,
+        prompt: list[int],
+        sampler: Sampler,
+        cache: DynamicCache,
+        handover: Handover[Step | Finish],
     ) -> None:
         self.turn = turn
-        self.sampler = Sampler(generation.sampling)
+        self.sampler = sampler
         self.cache = cache
         self.handover = handover
-        self.pending = list(generation.prompt)
+        self.pending = prompt
         """Tokens that the model has not seen yet."""
+        self.known: list[int] = []
+        """Those that it has: the cache holds them."""
         self.begun = False
+        self.failed = False
         self.over = False
         """Ended, or its reader has gone: set from either side, acted on by the worker."""
+
+    def begin(self, prefixes: PrefixCache) -> None:
+        """Take over what the model has read of the prompt for an earlier sequence."""
+        if (found := prefixes.take(self.pending)) is not None:
+            self.known, self.cache = found
+            del self.pending[: len(self.known)]
+            self.turn.cached_tokens = len(self.known)
+
+    def read(self, tokens: list[int]) -> None:
+        """Tokens of the answer: the model has to read them, the sampler counts them."""
+        self.pending += tokens
+        for token in tokens:
+            self.sampler.took(token)
 
 
 def _tokens(items: tuple[Step | Finish, ...]) -> list[int]:

@@ -8,12 +8,35 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.base import UNSEEN, Finish, Generation, Look, Step
 from larksong.engine.backends.errors import BudgetTooSmall, EmptyPrompt, PromptError, PromptTooLong
+from larksong.engine.backends.thinking import Thinking
 from larksong.engine.budget import Budgeted
 from larksong.engine.events import Content, ParseEvent
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
+
+
+def tokens_left(generation: Generation, vocabulary: Vocabulary, context_length: int) -> int:
+    """Most tokens that can be written. Raises PromptError for a prompt that cannot be read."""
+    prompt = generation.prompt
+    if not prompt:
+        raise EmptyPrompt
+    if len(prompt) >= context_length:
+        raise PromptTooLong(len(prompt), context_length)
+    if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
+        raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
+    return min(generation.max_tokens, context_length - len(prompt))
+
+
+def budgeted(generation: Generation, left: int) -> Budgeted | None:
+    """The matcher that keeps to `left` tokens, None where that was not asked for. Raises BudgetTooSmall."""
+    if not generation.finish_within_budget or generation.matcher is None:
+        return None
+    needed = generation.matcher.needed()
+    if needed > left:
+        raise BudgetTooSmall(needed, left)
+    return Budgeted(generation.matcher, left)
 
 
 class Turn:
@@ -24,28 +47,36 @@ class Turn:
     """
 
     def __init__(self, generation: Generation, vocabulary: Vocabulary, context_length: int) -> None:
-        prompt = generation.prompt
-        if not prompt:
-            raise EmptyPrompt
-        if len(prompt) >= context_length:
-            raise PromptTooLong(len(prompt), context_length)
-        if not 0 <= min(prompt) <= max(prompt) < vocabulary.width:
-            raise PromptError(f"the prompt holds token ids outside the model's 0 to {vocabulary.width - 1}")
+        self._left = tokens_left(generation, vocabulary, context_length)
         self._matcher: Matcher | Budgeted | None = generation.matcher
         self._forces = generation.forced_tokens
         self._vocabulary = vocabulary
-        self._left = min(generation.max_tokens, context_length - len(prompt))
-        self._budget: Budgeted | None = None
-        if generation.finish_within_budget and generation.matcher is not None:
-            needed = generation.matcher.needed()
-            if needed > self._left:
-                raise BudgetTooSmall(needed, self._left)
-            self._matcher = self._budget = Budgeted(generation.matcher, self._left)
+        self._budget = budgeted(generation, self._left)
+        if self._budget is not None:
+            self._matcher = self._budget
+        self._thinking: Thinking | None = None
+        if generation.reasoning_budget is not None and generation.matcher is not None:
+            self._thinking = Thinking(generation.reasoning_budget, generation.matcher)
+        self.cached_tokens = 0
+        """tokens of the prompt that need not be read again; set by the backend"""
+        self._mask_seconds = 0.0
         self._began = time.perf_counter()
 
     def mask(self) -> NDArray[np.int32] | None:
         """Packed mask of the tokens that may come next, None where all may. Identical for equal states."""
-        return None if self._matcher is None else self._matcher.mask()
+        if self._matcher is None:
+            return None
+        began = time.perf_counter()
+        mask = self._thinking.mask() if self._thinking is not None else None
+        if mask is None:
+            mask = self._matcher.mask()
+        self._mask_seconds = time.perf_counter() - began
+        return mask
+
+    @property
+    def closes_reasoning(self) -> bool:
+        """Whether the mask that was asked for last allows nothing but the end of reasoning."""
+        return self._thinking is not None and self._thinking.closing
 
     def forced(self) -> tuple[Step | Finish, ...]:
         """What must come now, whatever the model says; taken."""
@@ -57,7 +88,9 @@ class Turn:
                     break
         return items
 
-    def take(self, token: int, allowed: int, *, forced: bool = False) -> tuple[Step | Finish, ...]:
+    def take(
+        self, token: int, allowed: int, *, forced: bool = False, look: Look = UNSEEN
+    ) -> tuple[Step | Finish, ...]:
         """What `token` gives: a step, a step and the end, or the end alone.
 
         `allowed`: how many tokens the mask of this step allowed. `forced`: it was not sampled.
@@ -65,16 +98,22 @@ class Turn:
         text = self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
         if self._matcher is None:
             if token in self._vocabulary.eos_ids:
-                return (Finish("stop", ()),)
+                return (self._finish("stop", ()),)
             events: tuple[ParseEvent, ...] = (Content(text),) if text else ()
         else:
             events = self._matcher.advance(token)
+            if self._thinking is not None:
+                self._thinking.took(token, events)
             if self._matcher.fault is not None:
-                return (Finish("error", events + self._matcher.finish(), self._matcher.fault),)
+                return (self._finish("error", events + self._matcher.finish(), self._matcher.fault),)
             if self._matcher.finished:
                 limited = self._budget is not None and self._budget.limited
                 return (self._finish("length" if limited else "stop", events + self._matcher.finish()),)
-        step = Step(token, text, events, allowed, time.perf_counter() - self._began, forced)
+        elapsed = time.perf_counter() - self._began
+        step = Step(
+            token, text, events, allowed, elapsed, forced, look.logprobs, look.kept, self._mask_seconds
+        )
+        self._mask_seconds = 0.0
         self._left -= 1
         return (step,) if self._left else (step, self.end("length"))
 
@@ -89,4 +128,4 @@ class Turn:
         error: str | None = None,
     ) -> Finish:
         finished_calls = self._budget.finished_calls if self._budget is not None else None
-        return Finish(reason, events, error, finished_calls)
+        return Finish(reason, events, error, finished_calls, self.cached_tokens)

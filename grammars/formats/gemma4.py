@@ -236,7 +236,9 @@ class _Rules(RuleBuilder):
         alternatives: list[tuple[str, ...]] = [
             ("QUOTE_OPEN", self._text(f"{name}_words", texts), "QUOTE_CLOSE")
         ]
-        others = tuple((json_text(value), None) for value in values if not isinstance(value, str))
+        others = tuple((json_text(value), json_text(value)) for value in values if not isinstance(value, str))
+        if None in values:
+            others += (("None", "null"),)
         if others:
             alternatives.append((self.json(self.names.terminal(f"{name}_enum"), Choice(others)),))
         return self.rule(rule, *alternatives)

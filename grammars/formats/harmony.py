@@ -142,6 +142,10 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
                 )
         return tuple(found)
 
+    def reasons(self, vocabulary: Vocabulary) -> bool:
+        """Always: text without a channel is no turn."""
+        return True
+
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
         self.refuse_name(tool, " <")

@@ -12,6 +12,8 @@ The markers are tokens. Ids are nine letters and digits; they are markup, and a 
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +27,9 @@ from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import tool_lines
 
 OPEN, ID, ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
+
+_ID_LENGTH = 9
+_WRITTEN_ID = re.compile(r'(?:\[CALL_ID\]|, "id": ")([a-zA-Z0-9]{9})(?:\[ARGS\]|"\})')
 
 # No marker ends a call: it is over when what follows begins.
 NOTHING = Pattern("")
@@ -42,8 +47,17 @@ def call_id(number: int) -> str:
 class _Mistral(JsonFormat):
     example: str
 
+    def history_id(self, id: str) -> str:
+        """Nine letters and digits: the templates refuse others."""
+        if len(id) == _ID_LENGTH and id.isascii() and id.isalnum():
+            return id
+        return hashlib.sha256(id.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         return self.render_calls([(name, arguments)])
+
+    def written_ids(self, text: str) -> list[str]:
+        return _WRITTEN_ID.findall(text)
 
     def system_text(self, tools: Sequence[Tool]) -> str:
         listed = tool_lines(tools).replace("\n", ", ")

@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import openai
 from tokenizers import AddedToken
@@ -14,6 +15,7 @@ from larksong.api.background import BackgroundServer
 from larksong.api.generation import Model
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.server import create_app
+from larksong.api.settings import Settings
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.replay import ReplayBackend, text_ids
 from larksong.engine.vocabulary import Vocabulary
@@ -82,10 +84,11 @@ def serving(
     tokens_per_second: float | None = None,
     markers: tuple[str, ...] = (),
     schemas: SchemaPolicy = DEFAULT_POLICY,
+    settings: dict[str, Any] | None = None,
     compat: bool = False,
 ) -> Iterator[Served]:
     """A server of `Recorded(*texts, …)` in this wire format."""
     backend = Recorded(*texts, tokens_per_second=tokens_per_second, markers=markers)
     model = Model(backend, wire_format(format), schemas=schemas, compat=compat)
-    with BackgroundServer(create_app([model])) as server:
+    with BackgroundServer(create_app([model], Settings(**settings or {}))) as server:
         yield Served(openai.OpenAI(base_url=server.url, api_key="none", max_retries=0), model, backend)

@@ -102,3 +102,16 @@ def test_tools_that_make_no_grammar_are_one_line_and_exit_status_2(content: str,
     assert result.exit_code == 2
     [line] = result.stderr.strip().splitlines()
     assert words in line
+
+
+@pytest.mark.parametrize(
+    ("target", "start"), [("kbnf", "start ::="), ("gbnf", "root ::="), ("llguidance", "start:")]
+)
+def test_the_grammar_is_written_for_other_engines(tmp_path: Path, target: str, start: str) -> None:
+    file = tmp_path / "tools.json"
+    function = {"name": "get", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    file.write_text(json.dumps([{"type": "function", "function": function}]))
+    result = RUNNER.invoke(app, ["grammar", str(file), "--format", "hermes", "--to", target])
+    assert result.exit_code == 0, result.output
+    assert start in result.output
+    assert "order in which they are declared" in result.output

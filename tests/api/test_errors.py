@@ -73,8 +73,12 @@ def _call_in_history(arguments: Any) -> dict[str, Any]:
         ({"seed": 2**63}, "seed"),
         ({"stream": "yes"}, "stream"),
         ({"stream_options": {"include_usage": 1}}, "stream_options.include_usage"),
-        ({"n": 2}, "n"),
-        ({"stop": ["\n"]}, "stop"),
+        ({"n": 0}, "n"),
+        ({"stop": [3]}, "stop[0]"),
+        ({"audio": {"voice": "x"}}, "audio"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({"web_search_options": {}}, "web_search_options"),
+        ({"logit_bias": {"1": 101}}, "logit_bias.1"),
         ({"response_format": {"type": "yaml"}}, "response_format"),
     ],
 )
@@ -86,7 +90,7 @@ def test_the_error_names_the_field(changes: dict[str, Any], param: str) -> None:
 
 
 def test_what_is_not_supported_says_so() -> None:
-    assert _refusal(n=2).code == "unsupported_parameter"
+    assert _refusal(audio={}).code == "unsupported_parameter"
 
 
 def test_a_missing_field_says_so() -> None:

@@ -26,6 +26,15 @@ def _tool(name: Any = "f", **schema: Any) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
+def _called(*ids: str, arguments: str = "{}") -> dict[str, Any]:
+    calls = [{"id": id, "function": {"name": "f", "arguments": arguments}} for id in ids]
+    return {"role": "assistant", "content": None, "tool_calls": calls}
+
+
+def _result(id: str) -> dict[str, Any]:
+    return {"role": "tool", "content": "x", "tool_call_id": id}
+
+
 def _nested(depth: int) -> dict[str, Any]:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(depth):
@@ -94,13 +103,64 @@ BAD_REQUESTS = {
         400,
         "messages",
     ),
-    "two answers": (_body(n=2), 400, "n"),
+    "no answers": (_body(n=0), 400, "n"),
     "an image": (
         _body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]),
         400,
         "messages[0].content[0].type",
     ),
     "a body that is a list": ([], 400, "body"),
+    "a result without a call": (
+        _body(messages=[{"role": "tool", "content": "x", "tool_call_id": "1"}]),
+        400,
+        "messages[0].role",
+    ),
+    "a result of another call": (
+        _body(messages=[_called("1"), _result("2")]),
+        400,
+        "messages[1].tool_call_id",
+    ),
+    "two results of one call": (
+        _body(messages=[_called("1", "2"), _result("1"), _result("1")]),
+        400,
+        "messages[2].tool_call_id",
+    ),
+    "a result that names no call": (
+        _body(messages=[_called("1", "2"), {"role": "tool", "content": "x"}]),
+        400,
+        "messages[1].tool_call_id",
+    ),
+    "two calls of one id": (_body(messages=[_called("1", "1")]), 400, "messages[0].tool_calls"),
+    "arguments with a bracket too few": (
+        _body(messages=[_called("1", arguments='{"a": [1}')]),
+        400,
+        "messages[0].tool_calls[0].function.arguments",
+    ),
+    "an allowed tool that is not there": (
+        _body(
+            tools=[_tool()],
+            tool_choice={
+                "type": "allowed_tools",
+                "allowed_tools": {"mode": "auto", "tools": [{"function": {"name": "g"}}]},
+            },
+        ),
+        400,
+        "tool_choice.allowed_tools.tools[0].function.name",
+    ),
+    "a function that is not there": (
+        _body(functions=[{"name": "f"}], function_call={"name": "g"}),
+        400,
+        "function_call.name",
+    ),
+    "functions and tools": (_body(functions=[{"name": "f"}], tools=[_tool()]), 400, "functions"),
+    "a bias for no token": (_body(logit_bias={"x": 1}), 400, "logit_bias"),
+    "a bias for a token beyond the vocabulary": (_body(logit_bias={"999999": 1}), 400, "logit_bias"),
+    "a ban of no token": (_body(banned_tokens=[-1]), 400, "banned_tokens"),
+    "top_logprobs alone": (_body(top_logprobs=2), 400, "top_logprobs"),
+    "audio": (_body(modalities=["text", "audio"]), 400, "modalities"),
+    "a search in the web": (_body(web_search_options={}), 400, "web_search_options"),
+    "a sampler that is not here": (_body(mirostat_mode=2), 400, "mirostat_mode"),
+    "too many stops": (_body(stop=["x"] * 100), 400, "stop"),
 }
 
 
@@ -171,3 +231,83 @@ def test_the_openapi_document_describes_the_request(http: httpx.Client) -> None:
     schemas = http.get("../openapi.json").json()["components"]["schemas"]
     assert {"messages", "tools", "min_tool_calls"} <= set(schemas["ChatRequest"]["properties"])
     assert "ChatCompletion" in schemas
+
+
+WRONG: list[Any] = [3.5, "text", True, [1], {"a": 1}, [[]], {}, -(2**70)]
+
+
+def _fields() -> list[str]:
+    from larksong.api.schemas import ChatRequest
+
+    return sorted(ChatRequest.model_fields)
+
+
+@pytest.mark.parametrize("field", _fields())
+def test_no_value_of_any_field_makes_the_server_fail(http: httpx.Client, field: str) -> None:
+    for value in WRONG:
+        answer = http.post("/chat/completions", json=_body(**{field: value}))
+        if "of the recorded text" in answer.text:
+            continue  # a form that the recorded answer does not have: a model's masks would lead it there
+        assert answer.status_code in (200, 400, 404), (field, value, answer.text)
+        if answer.status_code == 400:
+            error = answer.json()["error"]
+            assert set(error) == {"message", "type", "param", "code"}
+            assert error["param"], error
+
+
+def test_a_result_may_come_in_any_order() -> None:
+    from larksong.api.history import template_messages
+    from larksong.api.messages import Message
+
+    said = [
+        _called("1", "2", "3"),
+        _result("3"),
+        _result("1"),
+        _result("2"),
+        {"role": "user", "content": "x"},
+    ]
+    written = template_messages([Message.model_validate(each) for each in said])
+    assert [each.get("tool_call_id") for each in written] == [None, "1", "2", "3", None]
+
+
+def test_tokens_go_there_and_back() -> None:
+    with serving("Hi.") as server:
+        root = str(server.client.base_url).removesuffix("/v1/")
+        text = "Grüße, 東京 <|end|>"
+        made = httpx.post(f"{root}/tokenize", json={"prompt": text, "return_token_strs": True}).json()
+        assert made["count"] == len(made["tokens"]) == len(made["token_strs"])
+        assert made["max_model_len"] == 4096
+        assert server.backend.vocabulary.special["<|end|>"] in made["tokens"]
+        back = httpx.post(f"{root}/detokenize", json={"tokens": made["tokens"]}).json()
+        assert back == {"prompt": text, "content": text}
+        chat = httpx.post(f"{root}/tokenize", json={"messages": [{"role": "user", "content": text}]}).json()
+        assert server.backend.vocabulary.special["<|end|>"] not in chat["tokens"]
+        for path, body in (
+            ("tokenize", {}),
+            ("tokenize", {"prompt": "x", "messages": [{"role": "user"}]}),
+            ("detokenize", {"tokens": [10**9]}),
+            ("detokenize", {"tokens": [-1]}),
+        ):
+            assert httpx.post(f"{root}/{path}", json=body).status_code == 400
+
+
+def test_completions_take_texts_and_tokens_and_tell_probabilities() -> None:
+    with serving("one two", "one two", "one two") as server:
+        url = f"{server.client.base_url}completions"
+        tokens = server.backend.tokenizer.encode("Count:").ids
+        asked = {"model": "recorded", "prompt": ["Count:", "Go:"], "max_tokens": 50, "echo": True}
+        made = httpx.post(url, json=asked).json()
+        assert [choice["text"] for choice in made["choices"]] == ["Count:one two", "Go:one two"]
+        asked = {"model": "recorded", "prompt": tokens, "max_tokens": 50, "logprobs": 1}
+        [choice] = httpx.post(url, json=asked).json()["choices"]
+        assert "".join(choice["logprobs"]["tokens"]) == choice["text"]
+        assert choice["logprobs"]["text_offset"][0] == 0
+        for wrong in ({"prompt": []}, {"prompt": [10**9]}, {"prompt": "x", "suffix": "y"}, {"prompt": [[]]}):
+            answer = httpx.post(url, json={"model": "recorded", **wrong})
+            assert answer.status_code == 400, wrong
+
+
+def test_logprobs_of_a_chat_stand_beside_its_tokens(http: httpx.Client) -> None:
+    [choice] = http.post("/chat/completions", json=_body(logprobs=True, top_logprobs=2)).json()["choices"]
+    assert "".join(each["token"] for each in choice["logprobs"]["content"]) == "Hello."
+    assert all(each["bytes"] and each["logprob"] <= 0 for each in choice["logprobs"]["content"])

@@ -2,6 +2,7 @@ import pytest
 from pydantic import ValidationError
 
 from larksong.api.settings import Settings
+from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 
 
 def test_the_defaults_serve_the_small_model_on_this_machine_alone() -> None:
@@ -27,4 +28,31 @@ def test_what_happens_to_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("wrong", [{"port": 70_000}, {"log_level": "loud"}, {"unenforceable": "maybe"}])
 def test_a_wrong_value_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
+        Settings.model_validate(wrong)
+
+
+def test_the_settings_of_exllamav3_reach_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings().exllamav3() == ExllamaV3Settings()
+    monkeypatch.setenv("LARKSONG_MAX_BATCH", "8")
+    settings = Settings(
+        backend="exllamav3", cache_bits="6,5", gpu_split="20,24.5", requeue_tokens=0, ngram_draft=3
+    )
+    made = settings.exllamav3()
+    assert (made.max_batch, made.cache_bits, made.gpu_split) == (8, (6, 5), (20.0, 24.5))
+    assert (made.requeue_tokens, made.ngram_draft) == (None, 3)
+    assert Settings(cache_bits="8").exllamav3().cache_bits == (8, 8)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"cache_bits": "9"}, "whole numbers from 2 to 8"),
+        ({"cache_bits": "x"}, "numbers with commas"),
+        ({"gpu_split": "20;24"}, "numbers with commas"),
+        ({"draft_model": "a", "ngram_draft": 2}, "exclude each other"),
+        ({"tensor_parallel": True, "device": "cuda:0"}, "leave device out"),
+    ],
+)
+def test_settings_of_exllamav3_that_cannot_be_are_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
         Settings.model_validate(wrong)

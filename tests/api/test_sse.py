@@ -15,14 +15,18 @@ async def _chunks(fault: Exception | None = None) -> AsyncGenerator[dict[str, ob
 
 
 async def test_a_stream_ends_with_done() -> None:
-    assert [data async for data in event_data(_chunks())] == ['{"n":1}', '{"n":2}', "[DONE]"]
+    assert [data async for data in event_data(_chunks())] == [
+        b'data: {"n":1}\n\n',
+        b'data: {"n":2}\n\n',
+        b"data: [DONE]\n\n",
+    ]
 
 
 @pytest.mark.parametrize("fault", [ServerFault("the model is gone"), RuntimeError("a secret")])
 async def test_a_fault_becomes_one_error_event_before_done(fault: Exception) -> None:
     first, error, done = [data async for data in event_data(_chunks(fault))]
-    assert (first, done) == ('{"n":1}', "[DONE]")
-    detail = json.loads(error)["error"]
+    assert (first, done) == (b'data: {"n":1}\n\n', b"data: [DONE]\n\n")
+    detail = json.loads(error.removeprefix(b"data: "))["error"]
     assert detail["type"] == "server_error"
     assert "secret" not in detail["message"]
 
@@ -39,6 +43,10 @@ async def test_closing_the_events_closes_the_chunks() -> None:
 def test_no_character_of_a_line_ends_it_for_any_client() -> None:
     text = "a\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029é東🗼"
     line = json_line({"t": text})
-    assert line.splitlines() == [line]
+    assert line.decode().splitlines() == [line.decode()]
     assert json.loads(line) == {"t": text}
-    assert "é東🗼" in line
+    assert "é東🗼" in line.decode()
+
+
+def test_lone_surrogates_are_escaped() -> None:
+    assert json.loads(json_line({"t": "\ud800"})) == {"t": "\ud800"}

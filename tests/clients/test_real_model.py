@@ -78,7 +78,10 @@ def _outcome(client: openai.OpenAI, seed: int) -> str:
             arguments = json.loads(text)
         except json.JSONDecodeError:
             assert call in cut, text
-            pydantic_core.from_json(text, allow_partial="trailing-strings")  # raises if it is no beginning
+            if text:  # it may be cut right after its name
+                pydantic_core.from_json(
+                    text, allow_partial="trailing-strings"
+                )  # raises if it is no beginning
         else:
             if call not in cut or text.endswith("}"):
                 jsonschema.validate(arguments, SCHEMAS[call.function.name])

@@ -6,8 +6,9 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
@@ -20,7 +21,7 @@ from tests.support.grammars import grammar
 from tests.support.random_tools import grammar_of
 from tests.support.schemas import instances, meaning, parameters
 from tests.support.tokenizers import EOS, byte_fallback_tokenizer, byte_level_tokenizer
-from tests.support.turns import CALLS, TOOLS
+from tests.support.turns import CALLS, TOOLS, WEATHER, WRITE_FILE
 
 REQUIRED = CallPolicy(required=True, reasoning=False)
 ONE_CALL = CallPolicy(required=True, max_calls=1)
@@ -378,6 +379,7 @@ def slots_grammar(slots: list[list[str]], canon: Canon) -> Any:
 
 
 @given(slots=word_grammars())
+@example(slots=[["abc"], ["a", "path"]])  # ⟨ab⟩⟨ca⟩, but ⟨abc⟩⟨path⟩
 @examples(150)
 def test_every_text_of_a_grammar_agrees_with_what_was_forced(canon: Canon, slots: list[list[str]]) -> None:
     start = canon.engine.matcher(slots_grammar(slots, canon))
@@ -535,3 +537,30 @@ def noting_engine(canon: Canon) -> tuple[Engine, list[str]]:
         return text_ids(canon.tokenizer, canon.vocabulary, text)
 
     return Engine(canon.vocabulary, encode=encode), encoded
+
+
+@pytest.mark.parametrize("format", ["qwen3_coder", "hermes"])
+def test_what_is_likely_begins_with_what_is_forced_and_is_mostly_right(
+    format: str, byte_tokenizer: Tokenizer, byte_vocabulary: Vocabulary
+) -> None:
+    canon = Canon.of(byte_tokenizer, byte_vocabulary)
+    offered = right = forced = 0
+    for tool, arguments in (
+        (WEATHER, {"city": "Amsterdam", "unit": "celsius", "days": 3}),
+        (WRITE_FILE, {"path": "src/main.py", "content": "a < b\n</x>\n"}),
+    ):
+        grammar = wire_format(format).grammar([tool], CallPolicy(required=True, max_calls=1), byte_vocabulary)
+        matcher = canon.engine.matcher(grammar)
+        ids = canon.ids(wire_format(format).render_call(tool.name, arguments))
+        for at, token in enumerate(ids):
+            certain, likely = matcher.forced(), matcher.likely()
+            assert likely[: len(certain)] == certain
+            forced += len(certain)
+            offered += len(likely)
+            right += next(
+                (i for i, (a, b) in enumerate(zip(likely, ids[at:], strict=False)) if a != b), len(likely)
+            )
+            matcher.advance(token)
+        assert matcher.finished
+    assert right >= forced
+    assert right > 0.7 * offered

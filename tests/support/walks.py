@@ -14,6 +14,8 @@ from tests.support.vocabularies import cut, cut_with_markers, text_of
 
 # What leads on in the formats: a walk that has to come to an end writes these where they are not data.
 MARKUP = (
+    b"<tool_call>\n<function=",
+    b'<tool_call>\n{"name": "',
     b"</tool_call>",
     b"\n</parameter>\n</function>\n</tool_call>",
     b"\n</parameter>\n<parameter=",

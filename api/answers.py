@@ -1,0 +1,154 @@
+"""The way of every answer: a slot, a prepared turn, a stream or one body, and what is logged of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio
+from fastapi import Request, Response
+from sse_starlette import EventSourceResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from larksong.api.chat_responses import Totals
+from larksong.api.disconnect import ClientGone, while_connected
+from larksong.api.errors import OutOfTime, QueueFull, ShuttingDown
+from larksong.api.generation import Model, Turn
+from larksong.api.served import Served
+from larksong.api.sse import event_data, json_line
+
+T = TypeVar("T")
+
+MAX_TOKENS_HEADER = "X-Larksong-Max-Tokens"
+
+
+@dataclass(frozen=True)
+class Answering:
+    """An answer that is ready to be made: `stream` chunk by chunk, or `whole`."""
+
+    totals: Totals
+    stream: AsyncGenerator[Mapping[str, object], None] | None = None
+    whole: Coroutine[Any, Any, Mapping[str, object]] | None = None
+
+
+async def answer(
+    request: Request,
+    served: Served,
+    model: Model,
+    prepare: Callable[[], Coroutine[Any, Any, list[Turn]]],
+    answering: Callable[[list[Turn]], Answering],
+    *,
+    format: str,
+) -> Response:
+    """The response. Raises ApiError for what goes wrong before the first byte."""
+    if served.ending:
+        raise ShuttingDown
+    limit = served.settings.max_seconds
+    deadline = None if limit is None else asyncio.get_running_loop().time() + limit
+    try:
+        entered = await while_connected(request, _by(deadline, limit, served.admission.enter()))
+    except ClientGone:
+        return Response(status_code=499)
+    except QueueFull:
+        served.metrics.refused.inc()
+        raise
+    handed_over = False
+    totals: Totals | None = None
+    try:
+        turns = await while_connected(request, _by(deadline, limit, prepare()))
+        for turn in turns:
+            turn.watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
+        made = answering(turns)
+        totals = made.totals
+        headers = {}
+        if turns[0].plan.clamped:
+            headers[MAX_TOKENS_HEADER] = str(turns[0].plan.max_tokens)
+        if made.stream is not None:
+            stream = made.stream if deadline is None else _each_by(deadline, limit, made.stream)
+            handed_over = True
+            return _Stream(
+                event_data(stream),
+                lambda: _over(request, served, entered, made.totals),
+                headers=headers,
+                ping=served.settings.ping_seconds,
+                sep="\n",
+                shutdown_event=anyio.Event(),
+                shutdown_grace_period=served.settings.shutdown_seconds,
+            )
+        assert made.whole is not None
+        body = await while_connected(request, _by(deadline, limit, made.whole))
+        return Response(
+            json_line(body),
+            media_type="application/json",
+            headers=headers,
+        )
+    except ClientGone:
+        return Response(status_code=499)
+    finally:
+        if not handed_over:
+            _over(request, served, entered, totals)
+
+
+class _Stream(EventSourceResponse):
+    """Gives back what the answer holds however the response ends, also when it never begins."""
+
+    def __init__(
+        self, content: AsyncGenerator[bytes, None], over: Callable[[], None], **options: Any
+    ) -> None:
+        super().__init__(content, **options)
+        self._content = content
+        self._over = over
+
+    async def _send_with_timeout(self, send: Send, message: Message) -> None:
+        # There is no timeout: the scope that it would need costs a third of an event.
+        await send(message)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            try:
+                with anyio.CancelScope(shield=True):
+                    await self._content.aclose()
+            finally:
+                self._over()
+
+
+def _over(request: Request, served: Served, entered: float, totals: Totals | None) -> None:
+    served.admission.leave(entered)
+    if totals is not None:
+        request.state.log = {
+            "prompt_tokens": totals.prompt_tokens,
+            "completion_tokens": totals.completion_tokens,
+            "cached_tokens": totals.cached_tokens,
+            "finish": totals.reasons,
+        }
+
+
+async def _by(deadline: float | None, limit: float | None, work: Awaitable[T]) -> T:
+    """The result of `work`. Raises OutOfTime."""
+    if deadline is None or limit is None:
+        return await work
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await work
+    except TimeoutError:
+        raise OutOfTime(limit) from None
+
+
+async def _each_by(
+    deadline: float, limit: float | None, items: AsyncGenerator[T, None]
+) -> AsyncGenerator[T, None]:
+    """The items that come in time. Raises OutOfTime."""
+    async with aclosing(items):
+        while True:
+            try:
+                # Around each item alone: a timeout must not reach into whoever reads them.
+                item = await _by(deadline, limit, anext(items))
+            except StopAsyncIteration:
+                return
+            yield item

@@ -1,0 +1,76 @@
+"""Text of clients in a prompt: what reads like a marker there is encoded as plain text.
+
+A chat template puts messages between markers (`<|im_end|>`, `<tool_call>`). If the text of a user or a tool
+holds such a marker, the tokenizer must not see it, or whoever wrote the text could end the message and go on
+as another. Templates trim, escape and join what they are given, so the text cannot be found again by its
+place. Instead a character that the request has nowhere else is put behind the first character of each marker
+before the template runs. Wherever it comes out the prompt is cut, and no tokenizer finds a marker across.
+
+    "a <|im_end|> b"  ─►  "a <✂|im_end|> b"  ─► template ─►  "…a <" | "|im_end|> b…"  ─► each encoded alone
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+
+class Quoting:
+    """Finds the markers of one vocabulary in texts."""
+
+    def __init__(self, markers: Iterable[str]) -> None:
+        # A marker of one character cannot be cut.
+        found = sorted((marker for marker in markers if len(marker) > 1), key=len, reverse=True)
+        any_of = "|".join(map(re.escape, found))
+        first = "".join(sorted({re.escape(marker[0]) for marker in found}))
+        # The first part makes the search fast: hardly a character of a text begins a marker.
+        self._marker = re.compile(f"[{first}](?<=(?=(?:{any_of})).)", re.DOTALL) if found else None
+
+    def quote(self, value: Any, cut: str) -> Any:
+        """A copy of a JSON value with `cut` behind the first character of each marker in it."""
+        marker = self._marker
+        if marker is None:
+            return _map_texts(value, lambda text: text)
+        return _map_texts(value, lambda text: marker.sub(lambda found: found[0] + cut, text))
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return change(value)
+        case Mapping():
+            return {_map_texts(key, change): _map_texts(each, change) for key, each in value.items()}
+        case list() | tuple():
+            return [_map_texts(each, change) for each in value]
+        case _:
+            return value
+
+
+def texts(value: Any) -> Iterator[str]:
+    """All texts and keys of a JSON value."""
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for key, each in value.items():
+                yield key
+                yield from texts(each)
+        case list() | tuple():
+            for each in value:
+                yield from texts(each)
+
+
+def unused_character(value: Any) -> str:
+    """A character that no text of `value` has and no template writes."""
+    while True:
+        character = chr(0x100000 + secrets.randbelow(0xFFFD))  # a private-use plane
+        if not any(character in text for text in texts(value)):
+            return character
+
+
+def spellings(text: str) -> tuple[str, str]:
+    """How a template may write `text`: as it is, or escaped as JSON."""
+    return text, json.dumps(text)[1:-1]

@@ -1,0 +1,198 @@
+"""exllamav3 as a backend: a model folder on one or more GPUs, many requests at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, Self
+
+from exllamav3 import Cache, CacheLayer_quant, Config, Generator, Model
+from exllamav3 import Tokenizer as ExllamaTokenizer
+from tokenizers import Tokenizer
+
+from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.errors import ModelNotFound, NotAModel
+from larksong.engine.backends.exllamav3.drafts import ForcedDraftGenerator
+from larksong.engine.backends.exllamav3.sequence import Item, Sequence
+from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
+from larksong.engine.backends.exllamav3.version import TESTED, installed
+from larksong.engine.backends.exllamav3.vocabulary import vocabulary_of
+from larksong.engine.backends.exllamav3.worker import Worker
+from larksong.engine.backends.handover import Handover
+from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.vocabulary import Vocabulary
+
+_log = logging.getLogger(__name__)
+
+_UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
+
+
+class ExllamaV3Backend:
+    """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
+
+    unheeded = frozenset({"reasoning_budget"})
+
+    def __init__(
+        self,
+        model: Model,
+        cache: Cache,
+        tokenizer: ExllamaTokenizer,
+        folder: ModelFolder,
+        settings: ExllamaV3Settings,
+        draft: tuple[Model, Cache] | None = None,
+    ) -> None:
+        """`cache` and `draft` were made before `model` was loaded, as exllamav3 wants it."""
+        self._model = model
+        self._cache = cache
+        self._draft = draft
+        self._exllama_tokenizer = tokenizer
+        self._folder = folder
+        self._settings = settings
+        self._vocabulary = vocabulary_of(tokenizer)
+        self._worker = Worker(self._make_generator)
+        generator = self._worker.generator
+        room = generator.max_total_tokens - 1 - generator.max_draft_tokens
+        self._context_length: int = min(folder.context_length, settings.max_sequence or room, room)
+
+    @classmethod
+    def load(cls, model: str | Path, settings: ExllamaV3Settings | None = None) -> Self:
+        """Load a model folder: EXL3, or a Hugging Face folder in fp16. Takes seconds to minutes.
+
+        Raises ModelNotFound or NotAModel.
+        """
+        path = Path(model)
+        settings = settings or ExllamaV3Settings()
+        if not path.is_dir():
+            raise ModelNotFound(path, "exllamav3 loads folders, and there is none")
+        folder = ModelFolder.open(path)
+        draft = None
+        if settings.draft_model is not None:
+            draft = _load(settings.draft_model, settings, None)
+        loaded, cache = _load(path, settings, draft[0] if draft else None)
+        tokenizer = ExllamaTokenizer.from_config(loaded.config)
+        return cls(loaded, cache, tokenizer, folder, settings, draft)
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._vocabulary
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._folder.tokenizer
+
+    @property
+    def context_length(self) -> int:
+        return self._context_length
+
+    @property
+    def chat_template(self) -> str | None:
+        return self._folder.chat_template
+
+    @property
+    def bos_token(self) -> str:
+        return self._folder.bos_token
+
+    @property
+    def eos_token(self) -> str:
+        return self._folder.eos_token
+
+    def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        """See Backend.generate."""
+        sequence = Sequence(
+            generation,
+            self._exllama_tokenizer,
+            self._vocabulary,
+            self._context_length,
+            self._settings.requeue_tokens,
+        )
+        return self._run(sequence)
+
+    async def _run(self, sequence: Sequence) -> AsyncGenerator[Step | Finish, None]:
+        handover = sequence.handover = Handover[Item](_UNREAD_STEPS, self._worker.wake)
+        if not self._worker.start(sequence):
+            yield sequence.end("error", error="the backend is closed")
+            return
+        try:
+            while True:
+                item = await handover.get()
+                yield item
+                if isinstance(item, Finish):
+                    return
+        finally:
+            sequence.gone = True
+            self._worker.wake()
+
+    def close(self) -> None:
+        """See Backend.close."""
+        self._worker.close()
+        self._model.unload()
+        if self._draft is not None:
+            self._draft[0].unload()
+
+    def _make_generator(self) -> Generator:
+        settings = self._settings
+        draft_model, draft_cache = self._draft or (None, None)
+        options: dict[str, Any] = {
+            "model": self._model,
+            "cache": self._cache,
+            "tokenizer": self._exllama_tokenizer,
+            "max_batch_size": settings.max_batch,
+            "max_chunk_size": settings.chunk_size,
+            "draft_model": draft_model,
+            "draft_cache": draft_cache,
+            "num_draft_tokens": settings.draft_tokens,
+            "ngram_match_min": settings.ngram_draft,
+        }
+        if self._drafts_forced():
+            return ForcedDraftGenerator(forced_draft=settings.forced_draft, **options)
+        return Generator(**options)
+
+    def _drafts_forced(self) -> bool:
+        wanted = self._settings.forced_draft
+        version = installed()
+        if wanted and version not in TESTED:
+            _log.warning(
+                "forced tokens are off: exllamav3 %s is not among the tested versions (%s)",
+                version,
+                ", ".join(sorted(TESTED)),
+            )
+            return False
+        if wanted and self._model.caps.get("recurrent_states") and self._cache.max_history < wanted:
+            _log.warning(
+                "forced tokens are off: this model's recurrent state cannot go back %d tokens", wanted
+            )
+            return False
+        return bool(wanted)
+
+
+def _load(path: Path, settings: ExllamaV3Settings, draft: Model | None) -> tuple[Model, Cache]:
+    try:
+        config = Config.from_directory(str(path))
+        model = Model.from_config(config)
+        quantised: dict[str, Any] = {}
+        if settings.cache_bits is not None:
+            keys, values = settings.cache_bits
+            quantised = {"layer_type": CacheLayer_quant, "k_bits": keys, "v_bits": values}
+        cache = Cache(
+            model,
+            max_num_tokens=settings.cache_size,
+            max_batch_size=settings.max_batch,
+            # What a recurrent model must be able to take back.
+            max_history=max(settings.forced_draft, settings.draft_tokens or 8),
+            **quantised,
+        )
+        where: dict[str, Any] = {"device": settings.device} if settings.device else {}
+        if settings.gpu_split is not None:
+            where["use_per_device"] = list(settings.gpu_split)
+        if settings.device is None:
+            where["tensor_p"] = settings.tensor_parallel
+            where["draft_model"] = draft
+        model.load(max_chunk_size=settings.chunk_size, max_batch_size=settings.max_batch, **where)
+    except (AssertionError, ValueError, OSError, KeyError, RuntimeError) as error:
+        raise NotAModel(path, f"exllamav3 cannot load it ({error})") from error
+    return model, cache

@@ -1,0 +1,59 @@
+"""Forced tokens as drafts: what must come is checked in the same forward pass as the token before it.
+
+With it goes what is likely behind (`Matcher.likely`): since it is only checked, it need not be certain.
+
+exllamav3 verifies drafts like any others: each drafted token is sampled from the model's own logits under the
+mask of its place, and kept if that gives the same token. So drafts change how many passes a text takes, never
+the text. Sampled tokens are drawn one by one from the same random numbers with and without them.
+
+The hook, `iterate_hybrid_gen`, is exllamav3's own and not a promise: see `version.TESTED`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from exllamav3 import Generator
+
+from larksong.engine.backends.exllamav3.filter import MatcherFilter
+
+
+class ForcedDraftGenerator(Generator):  # type: ignore[misc]
+    """A generator that drafts what the filters of its jobs force, above its other drafts.
+
+    `forced_draft`: most tokens in one pass.
+    """
+
+    def __init__(self, *args: Any, forced_draft: int, **kwargs: Any) -> None:
+        # exllamav3 makes room for drafts of so many tokens, and calls the hook.
+        super().__init__(*args, hybrid_draft_tokens=forced_draft, **kwargs)
+
+    def iterate_hybrid_gen(self, draft_tokens: torch.Tensor | None, H: int) -> torch.Tensor | None:
+        """The drafts of this pass, shape (jobs, width), as the verification wants them: of one width.
+
+        A job's forced tokens go before its regular draft; shorter rows are filled up with their last token,
+        which is refused at its place if it is wrong. `H`: most tokens.
+        """
+        jobs = [job for job in self.active_jobs if job.is_prefill_done()]
+        forced = [_forced(job)[:H] for job in jobs]
+        width = max(map(len, forced), default=0)
+        if not width:
+            return draft_tokens
+        self._draft_conf_round = None  # what the draft model is sure of no longer describes the drafts
+        rows = []
+        for number, (job, must) in enumerate(zip(jobs, forced, strict=True)):
+            row = list(must)
+            if not row and draft_tokens is not None:
+                row = draft_tokens[number, :width].tolist()
+            filler = row[-1] if row else int(job.sequences[0].sequence_ids.torch()[0, -1])
+            rows.append(row + [filler] * (width - len(row)))
+        return torch.tensor(rows, dtype=torch.long)
+
+
+def _forced(job: Any) -> tuple[int, ...]:
+    if job.new_tokens < 0 or job.forced_ids is not None:  # a token is healed, or text is put in by hand
+        return ()
+    ours = [item for item in job.filters if isinstance(item, MatcherFilter)]
+    # With other filters beside it, what one of them forces another may refuse.
+    return ours[0].draft() if len(ours) == len(job.filters) == 1 else ()

@@ -1,0 +1,217 @@
+"""The filter: a matcher as exllamav3 asks for it.
+
+exllamav3 dies of a filter that raises, with every request that runs, and takes token 0 from a mask that
+allows nothing. So this filter never does either: whatever fails inside of it, or inside of other filters that
+it holds, is kept in `fault`; from then on the mask allows the end alone, and only this request fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+import torch
+from exllamav3 import Filter, Job, Tokenizer
+from numpy.typing import NDArray
+
+from larksong.engine.backends.errors import EmptyMask, Refused
+from larksong.engine.backends.exllamav3.others import Others, packed
+from larksong.engine.errors import EngineError
+from larksong.engine.events import Events
+
+_log = logging.getLogger(__name__)
+
+
+class Cursor(Protocol):
+    """What a filter drives: a `Matcher`, or a `Budgeted` one."""
+
+    @property
+    def fault(self) -> str | None: ...
+    @property
+    def finished(self) -> bool: ...
+    def mask(self) -> NDArray[np.int32]: ...
+    def forced(self) -> tuple[int, ...]: ...
+    def likely(self) -> tuple[int, ...]: ...
+    def advance(self, token: int) -> Events: ...
+    def rollback(self, count: int) -> None: ...
+    def finish(self) -> Events: ...
+    def fork(self) -> Self: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A token that came, what it revealed, how many the mask had allowed, and when (`perf_counter`)."""
+
+    token: int
+    events: Events
+    allowed: int
+    at: float
+    forced: bool
+
+
+class MatcherFilter(Filter):  # type: ignore[misc]
+    """Constrains one job to a matcher's grammar, and reads it.
+
+    `accepted` are the tokens that came while it was active, without those that exllamav3 took back.
+    `ends`: the end-of-sequence ids; they must be the job's stop conditions. `also`: other filters whose masks
+    must allow a token too; they are driven from here and must not be given to the job. `trigger_token`:
+    constrain only what comes after this token, from the matcher's beginning each time.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        matcher: Cursor,
+        *,
+        ends: frozenset[int],
+        also: Sequence[Filter] = (),
+        trigger_token: int | None = None,
+    ) -> None:
+        super().__init__(tokenizer, trigger_token, None, eos_after_completed=True)
+        self._start = matcher
+        self._matcher = matcher.fork()
+        self._others = Others(also, ends)
+        words = -(-tokenizer.config.vocab_size // 32)
+        self._end = packed(ends, words)
+        self._mask = np.zeros((1, words), dtype=np.int32)
+        self._tensor = torch.from_numpy(self._mask)  # shares the memory
+        self._allowed = 0
+        self._forced = range(0)
+        self._fault: str | None = None
+        self._over = False
+        self.drafts = True
+        """Whether `draft` offers anything."""
+        self.accepted: list[Accepted] = []
+
+    @property
+    def fault(self) -> str | None:
+        """Why this request has failed, or None. Nothing takes a fault back but a new job."""
+        return self._fault
+
+    @property
+    def finished(self) -> bool:
+        """Whether an end-of-sequence token was accepted."""
+        return self._fault is None and self._over
+
+    @property
+    def cursor(self) -> Cursor:
+        """The matcher where it stands now."""
+        return self._matcher
+
+    def finish(self) -> Events:
+        """What the end of the text reveals (see `Matcher.finish`)."""
+        try:
+            return self._matcher.finish()
+        except Exception as error:
+            self._fail(error)
+            return ()
+
+    def draft(self) -> tuple[int, ...]:
+        """Tokens for the model to check: those that must come, and what is likely behind them."""
+        if not self.drafts or self._fault is not None or not self.is_active or self._others:
+            return ()
+        try:
+            forced, likely = self._matcher.forced(), self._matcher.likely()
+        except Exception as error:
+            self._fail(error)
+            return ()
+        self._forced = range(len(self.accepted), len(self.accepted) + len(forced))
+        return likely if len(likely) > len(forced) else forced
+
+    # -- exllamav3's side
+
+    def attach(self, job: Job) -> None:
+        """A job begins."""
+        super().attach(job)
+        self.accepted.clear()
+        self._forced = range(0)
+        self._fault = None
+        try:
+            self._others.attach(job)
+        except Exception as error:
+            self._fail(error)
+
+    def reset(self) -> None:
+        """The grammar begins: with the job, and at each trigger."""
+        try:
+            self._over = False
+            self._matcher = self._start.fork()
+            self._others.reset()
+        except Exception as error:
+            self._fail(error)
+
+    def _rebuild(self) -> None:
+        """exllamav3 goes back before a trigger, and replays all tokens from the job's beginning."""
+        self.accepted.clear()
+        super()._rebuild()
+
+    def get_next_logit_mask(self) -> torch.Tensor:
+        """The packed mask, shape (1, words), in the same memory every time; never empty."""
+        try:
+            if self._fault is not None:
+                mask = self._end
+            else:
+                mask = self._matcher.mask()
+                if self._others:
+                    mask = self._others.narrow(mask)
+                if not mask.any():
+                    raise EmptyMask("the filters of this request have no token in common that may come next")
+                # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
+                explored = self._explored()
+                if explored and not (mask & ~packed(explored, len(mask))).any():
+                    raise EmptyMask("banned strings leave no token that the grammar allows")
+        except Exception as error:
+            self._fail(error)
+            mask = self._end
+        np.copyto(self._mask[0], mask)
+        self._allowed = int(np.bitwise_count(self._mask.view(np.uint32)).sum())
+        return self._tensor
+
+    def _explored(self) -> Sequence[int]:
+        """The tokens that have begun a banned string here, and may not do so again."""
+        held = getattr(self.job, "checkpoint", None)
+        return held["explored_tokens"] if held and held["offset"] == 0 else ()
+
+    def accept_token(self, token: int) -> None:
+        """A token came: sampled, or checked as a draft."""
+        events: Events = ()
+        try:
+            events = self._matcher.advance(token)
+            if self._matcher.fault is not None:
+                raise Refused(self._matcher.fault)
+            self._over = self._matcher.finished
+            if self._others and not self._over:
+                self._others.accept(token)
+        except Exception as error:
+            self._fail(error)
+        forced = len(self.accepted) in self._forced
+        self.accepted.append(Accepted(token, events, self._allowed, time.perf_counter(), forced))
+
+    def rollback_tokens(self, num_tokens: int) -> bool:
+        """exllamav3 takes the last tokens back (banned strings)."""
+        try:
+            self._over = False
+            self._matcher.rollback(num_tokens)
+            self._others.rollback(num_tokens)
+        except Exception as error:
+            self._fail(error)
+        del self.accepted[-num_tokens:]
+        self._forced = range(0)
+        return True
+
+    def is_completed(self) -> bool:
+        """Whether the turn is over, or has failed. The job ends with it."""
+        return self._fault is not None or self._over
+
+    def use_background_worker(self) -> bool:
+        """Masks are made while the GPU works."""
+        return True
+
+    def _fail(self, error: Exception) -> None:
+        if self._fault is None:
+            self._fault = str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
+            _log.error("a request failed: %s", self._fault, exc_info=error)

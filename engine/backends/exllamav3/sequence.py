@@ -1,0 +1,185 @@
+"""One request on its way through exllamav3: the job, and what its results become."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+from exllamav3 import Job, Tokenizer
+
+from larksong.engine.backends.base import Finish, Generation, Logprobs, Step
+from larksong.engine.backends.exllamav3.filter import MatcherFilter
+from larksong.engine.backends.exllamav3.samplers import sampler_of
+from larksong.engine.backends.handover import Handover
+from larksong.engine.backends.turn import budgeted, tokens_left
+from larksong.engine.events import Content, Events
+from larksong.engine.vocabulary import Vocabulary
+
+Item = Step | Finish
+
+
+class Sequence:
+    """A job and its reader. From its start on it belongs to the generator's thread, `gone` excepted.
+
+    Raises PromptError and BudgetTooSmall, see `Backend.generate`.
+    """
+
+    def __init__(
+        self,
+        generation: Generation,
+        tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
+        context_length: int,
+        requeue_tokens: int | None,
+    ) -> None:
+        left = tokens_left(generation, vocabulary, context_length)
+        self._budget = budgeted(generation, left)
+        matcher = self._budget or generation.matcher
+        self._filter: MatcherFilter | None = None
+        if matcher is not None:
+            self._filter = MatcherFilter(tokenizer, matcher, ends=vocabulary.eos_ids)
+            self._filter.drafts = generation.forced_tokens
+        sampling = generation.sampling
+        self._vocabulary = vocabulary
+        # Tokens that can be taken back, or whose probabilities are told, wait until exllamav3 gives them out.
+        self._waits = bool(sampling.banned_strings) or sampling.logprobs is not None
+        self._given = 0
+        self._began = time.perf_counter()
+        self.job = Job(
+            input_ids=torch.tensor([generation.prompt], dtype=torch.long),
+            max_new_tokens=left,
+            # With a grammar it may be that nothing but the end is allowed.
+            min_new_tokens=sampling.min_tokens if matcher is None else 0,
+            sampler=sampler_of(sampling, tokenizer),
+            seed=sampling.seed,
+            stop_conditions=sorted(vocabulary.eos_ids),
+            filters=[] if self._filter is None else [self._filter],
+            banned_strings=list(sampling.banned_strings) or None,
+            max_rq_tokens=requeue_tokens,
+            return_probs=sampling.logprobs is not None,
+            return_top_tokens=sampling.logprobs or 0,
+            identifier=self,
+        )
+        self.handover: Handover[Item] | None = None
+        self.paused = False
+        self.over = False
+        """Ended; nothing is given to the reader any more."""
+        self.gone = False
+        """Its reader has gone: set from the reader's side."""
+
+    def put(self, items: list[Item]) -> None:
+        """Give items to the reader, who is woken by `announce`."""
+        assert self.handover is not None
+        for item in items:
+            self.over = isinstance(item, Finish)
+            self.handover.put_unannounced(item)
+
+    def read(self, result: dict[str, Any]) -> list[Item]:
+        """What one of exllamav3's results for this job means."""
+        if result["stage"] == "error":  # cache or prefill of this job alone
+            error = result["error"]
+            return [self.end("error", error=f"{type(error).__name__}: {error}")]
+        if result["stage"] != "streaming":
+            return []
+        items: list[Item] = []
+        tokens = self._free(result) if self._filter is None else self._read(self._filter, result)
+        items += tokens
+        if result["eos"]:
+            items.append(self._end(result["eos_reason"]))
+        return items
+
+    def end(
+        self, reason: Literal["stop", "length", "error"], events: Events = (), *, error: str | None = None
+    ) -> Finish:
+        """The end: `events` of the last token, and what the end of the text reveals."""
+        if self._filter is not None:
+            events += self._filter.finish()
+        calls = self._budget_now.finished_calls if self._budget_now is not None else None
+        return Finish(reason, events, error, calls)
+
+    def _end(self, reason: str) -> Finish:
+        if self._filter is None:
+            return self.end("length" if reason == "max_new_tokens" else "stop")
+        last = self._filter.accepted[self._given :]
+        events = last[0].events if last else ()
+        if self._filter.fault is not None:
+            return self.end("error", events, error=self._filter.fault)
+        limited = self._budget_now is not None and self._budget_now.limited
+        return self.end("stop" if self._filter.finished and not limited else "length", events)
+
+    @property
+    def _budget_now(self) -> Any:
+        """The budget where it stands: the filter works on a copy."""
+        return self._filter.cursor if self._filter is not None and self._budget is not None else None
+
+    def _read(self, filter: MatcherFilter, result: dict[str, Any]) -> Iterator[Step]:
+        """The tokens that the filter has accepted and exllamav3 will not take back; the end is none."""
+        # One step can give several results; what the filter knows is already at the last of them.
+        until = len(filter.accepted) - (filter.finished or filter.fault is not None)
+        if self._waits and not result["eos"]:
+            until = min(until, self._given + _count(result))
+        known = list(_logprobs(result))
+        for number, token in enumerate(filter.accepted[self._given : until]):
+            self._given += 1
+            yield Step(
+                token.token,
+                self._text(token.token),
+                token.events,
+                token.allowed,
+                token.at - self._began,
+                token.forced,
+                known[number] if number < len(known) else None,
+            )
+
+    def _free(self, result: dict[str, Any]) -> Iterator[Step]:
+        """The tokens of a job that nothing constrains."""
+        known = list(_logprobs(result))
+        now = time.perf_counter() - self._began
+        for number, token in enumerate(_tokens(result)):
+            if token in self._vocabulary.eos_ids:
+                return
+            text = self._text(token)
+            events: Events = (Content(text),) if text else ()
+            logprobs = known[number] if number < len(known) else None
+            yield Step(token, text, events, self._vocabulary.width, now, False, logprobs)
+
+    def _text(self, token: int) -> bytes:
+        return self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
+
+
+def _parts(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What a result gives out, and at the end what was still held."""
+    yield result
+    if result["eos"] and "held" in result and result["eos_reason"] != "stop_string":
+        yield result["held"]
+
+
+def _tokens(result: dict[str, Any]) -> list[int]:
+    return [
+        token for part in _parts(result) if "token_ids" in part for token in part["token_ids"][0].tolist()
+    ]
+
+
+def _count(result: dict[str, Any]) -> int:
+    return result["token_ids"].shape[-1] if "token_ids" in result else 0
+
+
+def _logprobs(result: dict[str, Any]) -> Iterator[Logprobs]:
+    """For each token of a result, from the raw logits: before mask, penalties and temperature."""
+    for part in _parts(result):
+        if "token_probs" not in part:
+            continue
+        chosen = part["token_probs"][0].tolist()
+        tokens = part["top_k_tokens"][0].tolist() if "top_k_tokens" in part else [[]] * len(chosen)
+        probabilities = part["top_k_probs"][0].tolist() if "top_k_probs" in part else [[]] * len(chosen)
+        for own, ids, values in zip(chosen, tokens, probabilities, strict=True):
+            pairs = zip(ids, map(_log, values), strict=True)
+            yield Logprobs(_log(own), tuple(pairs))
+
+
+def _log(probability: float) -> float:
+    """Natural logarithm; of 0 the least that JSON can carry."""
+    return math.log(probability) if probability > 0 else -9999.0

@@ -1,0 +1,156 @@
+"""The generator's own thread.
+
+exllamav3's `iterate()` blocks for a whole step of all jobs. So it runs here and never on the event loop that
+serves HTTP. Requests come in and go out by the methods below, from any thread; what a job writes crosses to
+its reader by a `Handover`. A job whose reader is too far behind is taken out of the batch, and comes back
+where it was when there is room: exllamav3 requeues long jobs in the same way.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from larksong.engine.backends.base import Finish
+from larksong.engine.backends.errors import BackendFailed
+from larksong.engine.backends.exllamav3.sequence import Sequence
+from larksong.engine.backends.handover import Handover, announce
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs sequences on generators that `make` makes: one, and another one if that breaks."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._generator = make()
+        self._waiting: list[Sequence] = []
+        self._running: list[Sequence] = []
+        self._changed = threading.Condition()
+        self._woken = False
+        self._closed = False
+        self._thread = threading.Thread(target=self._work, name="larksong-exllamav3", daemon=True)
+        self._thread.start()
+
+    @property
+    def generator(self) -> Any:
+        """exllamav3's generator, for its figures; not to be driven from outside."""
+        return self._generator
+
+    def start(self, sequence: Sequence) -> bool:
+        """Run a sequence; False once the worker is closed."""
+        with self._changed:
+            if not self._closed:
+                self._waiting.append(sequence)
+                self._changed.notify()
+            return not self._closed
+
+    def wake(self) -> None:
+        """A reader has gone, or has room again."""
+        with self._changed:
+            self._woken = True
+            self._changed.notify()
+
+    def close(self) -> None:
+        """End everything and wait for the thread."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while not self._closed:
+            with self._changed:
+                self._changed.wait_for(self._due)
+                self._woken = False
+                new, self._waiting = self._waiting, []
+            for sequence in new:
+                self._enqueue(sequence)
+            self._attend()
+            if any(not sequence.paused for sequence in self._running):
+                self._step()
+        left = [*self._running, *self._waiting]
+        for sequence in left:
+            sequence.put([sequence.end("error", error="the backend was closed")])
+        _announce(left)
+        self._generator.clear_queue()
+        self._generator.close()
+
+    def _due(self) -> bool:
+        return (
+            self._closed
+            or self._woken
+            or bool(self._waiting)
+            or any(not sequence.paused for sequence in self._running)
+        )
+
+    def _enqueue(self, sequence: Sequence) -> None:
+        if sequence.gone:
+            return
+        try:
+            self._generator.enqueue(sequence.job)
+        except Exception as error:  # exllamav3 asserts that a job fits its cache
+            _log.exception("exllamav3 has refused a request")
+            sequence.put([Finish("error", (), f"exllamav3 has refused the request: {error}")])
+            _announce([sequence])
+        else:
+            self._running.append(sequence)
+
+    def _attend(self) -> None:
+        """Let go of jobs that nobody reads any more; pause and resume those whose readers are slow."""
+        for sequence in self._running:
+            handover = sequence.handover
+            assert handover is not None
+            if sequence.gone or sequence.over:
+                sequence.over = True
+                self._generator.cancel(sequence.job)
+            elif sequence.paused and not handover.full:
+                sequence.paused = False
+                self._generator.pending_jobs.append(sequence.job.prepare_for_requeue())
+            elif not sequence.paused and handover.full and self._can_pause(sequence.job):
+                sequence.paused = True
+                self._generator.cancel(sequence.job)
+        self._running = [sequence for sequence in self._running if not sequence.over]
+
+    def _can_pause(self, job: Any) -> bool:
+        """Not while it waits for the cache, and not while tokens may be taken back."""
+        return job in self._generator.active_jobs and job.checkpoint is None and job.new_tokens > 0
+
+    def _step(self) -> None:
+        try:
+            results = self._generator.iterate()
+        except Exception as error:
+            self._recover(error)
+            return
+        told: dict[int, Sequence] = {}
+        for result in results:
+            sequence: Sequence = result["identifier"]
+            if sequence.over or sequence.gone:
+                continue
+            try:
+                items = sequence.read(result)
+            except Exception as error:
+                _log.exception("a sequence failed")
+                items = [Finish("error", (), f"{type(error).__name__}: {error}")]
+            if items:
+                sequence.put(items)
+                told[id(sequence)] = sequence
+        _announce(told.values())
+
+    def _recover(self, error: Exception) -> None:
+        """The generator is broken: what it ran is lost, what comes later gets a new one."""
+        _log.exception("exllamav3 has failed; every running request ends")
+        for sequence in self._running:
+            sequence.put([sequence.end("error", error=str(BackendFailed(error)))])
+        _announce(self._running)
+        self._running.clear()
+        self._generator.clear_queue()
+        self._generator.close()
+        self._generator = self._make()
+
+
+def _announce(sequences: Iterable[Sequence]) -> None:
+    announce([each.handover for each in sequences if isinstance(each.handover, Handover)])

@@ -1,0 +1,57 @@
+"""What a model's own settings make of a request."""
+
+import openai
+import pytest
+from tokenizers import AddedToken
+
+from larksong.api.generation import Model, TurnRequest
+from larksong.engine.backends.base import Sampling
+from larksong.engine.backends.replay import ReplayBackend
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars import CallPolicy, wire_format
+from tests.api.serving import serving
+from tests.support.masks import allowed
+from tests.support.tokenizers import EOS, byte_level_tokenizer
+from tests.support.turns import WEATHER
+
+
+@pytest.mark.parametrize(
+    ("template", "reasons"),
+    [
+        ("{% for message in messages %}{{ message.content }}{% endfor %}", False),
+        ("{% for message in messages %}{{ message.content.split('</think>')[-1] }}{% endfor %}", True),
+        (None, True),
+    ],
+)
+async def test_only_models_whose_template_knows_reasoning_may_begin_with_it(
+    template: str | None, reasons: bool
+) -> None:
+    added = [AddedToken(text, special=False) for text in ("<think>", "</think>", "<tool_call>")]
+    tokenizer = byte_level_tokenizer(added=added)
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos=[EOS])
+    backend = ReplayBackend(tokenizer, vocabulary, ["x"], context_length=4096, chat_template=template)
+    model = Model(backend, wire_format("hermes"))
+    request = TurnRequest(
+        messages=[{"role": "user", "content": "hi"}],
+        tools=[WEATHER],
+        calls=CallPolicy(required=True),
+        wire_format=model.wire_format,
+        sampling=Sampling(),
+        max_tokens=20,
+    )
+    generation, _ = model._generation(request)
+    assert generation.matcher is not None
+    mask = allowed(generation.matcher.mask())
+    assert vocabulary.special["<tool_call>"] in mask
+    assert (vocabulary.special["<think>"] in mask) is reasons
+
+
+def test_what_the_backend_does_not_heed_is_refused() -> None:
+    with serving("x") as served, pytest.raises(openai.BadRequestError) as refused:
+        served.client.chat.completions.create(
+            model="recorded",
+            messages=[{"role": "user", "content": "hi"}],
+            extra_body={"banned_strings": ["secret"]},
+        )
+    assert refused.value.param == "banned_strings"
+    assert refused.value.code == "unsupported_parameter"

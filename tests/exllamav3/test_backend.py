@@ -1,0 +1,408 @@
+"""The backend over the real package: requests in, steps and ends out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import threading
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from larksong.engine.backends.base import Generation, Sampling, Step
+from larksong.engine.backends.errors import BudgetTooSmall, ModelNotFound, NotAModel, PromptTooLong
+from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend
+from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
+from larksong.engine.engine import Engine
+from larksong.engine.matcher import Matcher
+from larksong.grammars import wire_format
+from larksong.grammars.response_format import response_grammar
+from tests.exllamav3.contract import ARGUMENTS, SHORT
+from tests.exllamav3.rig import Rig
+from tests.exllamav3.stand_in.model import PrefixModel, hashed, scripted
+from tests.support.calls import turn
+from tests.support.generations import CALL_TEXT, ONE_CALL, WEATHER, collect, content
+
+SETTINGS = ExllamaV3Settings(device="cpu", cache_tokens=16384, max_batch=16)
+
+
+class Loaded:
+    """A backend, its stand-in of a model, and what tests ask of both."""
+
+    def __init__(self, folder: Path, settings: ExllamaV3Settings = SETTINGS) -> None:
+        self.backend = ExllamaV3Backend.load(folder, settings)
+        self.model: PrefixModel = self.backend._model
+        self.engine = Engine(self.backend.vocabulary, encode=self._encode)
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self.backend.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def follow(self, scripts: dict[str, str]) -> None:
+        end = min(self.backend.vocabulary.eos_ids)
+        self.model.policy = scripted(
+            self.model.width,
+            {tuple(self._encode(prompt)): [*self._encode(text), end] for prompt, text in scripts.items()},
+        )
+
+    def call(self) -> Matcher:
+        return self.engine.matcher(
+            wire_format("hermes").grammar([WEATHER], ONE_CALL, self.backend.vocabulary)
+        )
+
+    def value(self, schema: dict[str, Any]) -> Matcher:
+        return self.engine.matcher(response_grammar(schema, self.backend.vocabulary))
+
+    def generation(
+        self, prompt: str = "hello", matcher: Matcher | None = None, max_tokens: int = 100, **options: Any
+    ) -> Generation:
+        rest = {key: options.pop(key) for key in ("forced_tokens", "finish_within_budget") if key in options}
+        return Generation(
+            tuple(self._encode(prompt)), matcher, Sampling(**{"seed": 1, **options}), max_tokens, **rest
+        )
+
+    async def run(self, *args: Any, **options: Any) -> Any:
+        return await collect(self.backend.generate(self.generation(*args, **options)))
+
+
+@pytest.fixture
+def loaded(folder: Path) -> Iterator[Loaded]:
+    loaded = Loaded(folder)
+    yield loaded
+    loaded.backend.close()
+
+
+def told(steps: list[Step], end: Any) -> Any:
+    return turn([event for item in (*steps, end) for event in item.events])
+
+
+async def test_a_call_is_streamed_step_by_step(loaded: Loaded) -> None:
+    loaded.follow({"hello": CALL_TEXT})
+    steps, end = await loaded.run("hello", loaded.call())
+    assert end.reason == "stop"
+    (call,) = told(steps, end).calls
+    assert (call.name, call.arguments) == ("get_weather", ARGUMENTS)
+    assert any(step.forced for step in steps)
+    assert all(step.allowed >= 1 for step in steps)
+    assert len(steps) > loaded.model.forwards
+
+
+async def test_forced_tokens_are_off_where_the_request_or_the_settings_say_so(
+    loaded: Loaded, folder: Path
+) -> None:
+    loaded.follow({"hello": CALL_TEXT})
+    plain, end = await loaded.run("hello", loaded.call(), forced_tokens=False)
+    assert end.reason == "stop"
+    assert not any(step.forced for step in plain)
+    drafted, _ = await loaded.run("hello", loaded.call())
+    assert [step.token for step in plain] == [step.token for step in drafted]
+    off = Loaded(folder, ExllamaV3Settings(device="cpu", cache_tokens=4096, forced_draft=0))
+    off.follow({"hello": CALL_TEXT})
+    steps, _ = await off.run("hello", off.call())
+    assert [step.token for step in steps] == [step.token for step in plain]
+    assert not any(step.forced for step in steps)
+    off.backend.close()
+
+
+async def test_forced_tokens_are_off_with_a_version_that_was_not_tested(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("larksong.engine.backends.exllamav3.backend.installed", lambda: "1.7.0")
+    other = Loaded(folder)
+    other.follow({"hello": CALL_TEXT})
+    steps, end = await other.run("hello", other.call())
+    assert end.reason == "stop"
+    assert not any(step.forced for step in steps)
+    assert "forced tokens are off: exllamav3 1.7.0" in caplog.text
+    other.backend.close()
+
+
+async def test_free_text_needs_no_filter(loaded: Loaded) -> None:
+    loaded.follow({"hello": "Größe: 日本, and so on."})
+    steps, end = await loaded.run("hello")
+    assert content(steps, end).decode() == "Größe: 日本, and so on."
+    assert end.reason == "stop"
+    steps, end = await loaded.run("hello", max_tokens=3)
+    assert (len(steps), end.reason) == (3, "length")
+
+
+async def test_a_call_that_is_cut_off_ends_by_length(loaded: Loaded) -> None:
+    loaded.follow({"hello": CALL_TEXT})
+    steps, end = await loaded.run("hello", loaded.call(), max_tokens=25)
+    assert (len(steps), end.reason) == (25, "length")
+    assert told(steps, end).calls[0].arguments is None
+
+
+async def test_the_same_seed_gives_the_same_text(loaded: Loaded) -> None:
+    texts = [[step.token for step in (await loaded.run(seed=seed))[0]] for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+
+
+async def test_every_end_token_ends_a_turn(loaded: Loaded) -> None:
+    noise = hashed(loaded.model.width)
+    for end in loaded.backend.vocabulary.eos_ids:
+        loaded.model.policy = lambda prefix, end=end: (
+            noise(prefix) + 90 * (np.arange(loaded.model.width) == end)
+        )
+        steps, finish = await loaded.run()
+        assert (steps, finish.reason) == ([], "stop")
+
+
+async def test_banned_strings_never_reach_the_reader(loaded: Loaded) -> None:
+    loaded.follow({"hello": CALL_TEXT})
+    steps, end = await loaded.run("hello", loaded.call(), 60, banned_strings=("amster",))
+    written = b"".join(step.text for step in steps).lower()
+    assert b"amster" not in written
+    assert told(steps, end).calls[0].name == "get_weather"
+
+
+async def test_logprobs_are_of_the_model_and_not_of_the_mask(loaded: Loaded) -> None:
+    matcher = loaded.value({"const": 7})
+    steps, end = await loaded.run("hello", matcher, logprobs=3, temperature=0.0)
+    (step,) = steps
+    assert end.reason == "stop"
+    assert step.logprobs is not None
+    assert len(step.logprobs.top) == 3
+    raw = loaded.model.policy(np.array(loaded._encode("hello"))).astype(np.float64)
+    raw[loaded.backend._exllama_tokenizer.actual_vocab_size :] = -math.inf
+    logs = raw - np.log(np.exp(raw).sum())
+    assert step.logprobs.chosen == pytest.approx(logs[step.token], abs=0.02)
+    assert step.logprobs.top[0][0] == int(raw.argmax()) != step.token
+    steps, _ = await loaded.run(max_tokens=5, logprobs=0)
+    assert all(step.logprobs is not None and step.logprobs.top == () for step in steps)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": 0.0},
+        {"top_k": 1},
+        {"top_p": 0.0001},
+        {"min_p": 1.0},
+    ],
+)
+async def test_samplers_that_leave_one_token_give_the_likeliest(
+    loaded: Loaded, options: dict[str, Any]
+) -> None:
+    steps, _ = await loaded.run(max_tokens=8, **options)
+    greedy, _ = await loaded.run(max_tokens=8, temperature=0.0)
+    assert [step.token for step in steps] == [step.token for step in greedy]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"frequency_penalty": 1.9},
+        {"presence_penalty": 1.9},
+        {"repetition_penalty": 3.0},
+        {"dry_multiplier": 20.0, "dry_allowed_length": 1, "dry_sequence_breakers": ()},
+    ],
+)
+async def test_penalties_break_a_loop(loaded: Loaded, options: dict[str, Any]) -> None:
+    """The model likes one token a bit more than all others."""
+    favourite = loaded._encode("a")[0]
+    row = np.ones(loaded.model.width, dtype=np.float32)
+    row[favourite] = 2.0
+    loaded.model.policy = lambda prefix: row.copy()
+    loop, _ = await loaded.run(max_tokens=10, temperature=0.0)
+    assert {step.token for step in loop} == {favourite}
+    free, _ = await loaded.run(max_tokens=10, temperature=0.0, **options)
+    assert {step.token for step in free} != {favourite}
+
+
+async def test_a_logit_bias_steers_but_the_mask_goes_before_it(loaded: Loaded) -> None:
+    token = loaded._encode("a")[0]
+    steps, _ = await loaded.run(max_tokens=5, logit_bias=((token, 100.0),))
+    assert {step.token for step in steps} == {token}
+    steps, end = await loaded.run("hello", loaded.value({"const": 7}), logit_bias=((token, 100.0),))
+    assert ([step.text for step in steps], end.reason) == ([b"7"], "stop")
+
+
+async def test_an_answer_is_finished_within_its_budget(loaded: Loaded) -> None:
+    with pytest.raises(BudgetTooSmall):
+        loaded.backend.generate(loaded.generation("hello", loaded.call(), 5, finish_within_budget=True))
+    loaded.follow({"hello": CALL_TEXT.replace("Amsterdam", "so " * 200)})
+    steps, end = await loaded.run("hello", loaded.call(), 90, finish_within_budget=True)
+    assert end.reason == "length"
+    assert end.finished_calls == (0,)
+    assert told(steps, end).calls[0].arguments is not None
+
+
+async def test_many_requests_run_at_once_and_as_alone(loaded: Loaded) -> None:
+    def one(number: int) -> Any:
+        matcher = loaded.value(SHORT) if number % 2 else None
+        return loaded.run(f"prompt {number}", matcher, 60, seed=number)
+
+    together = await asyncio.gather(*(one(number) for number in range(24)))
+    for number, (steps, end) in enumerate(together):
+        alone, same_end = await one(number)
+        assert [step.token for step in steps] == [step.token for step in alone]
+        assert end.reason == same_end.reason
+    assert loaded.model.threads == {"larksong-exllamav3"}  # never the event loop's
+
+
+async def test_a_reader_that_goes_away_frees_its_place(loaded: Loaded) -> None:
+    items = loaded.backend.generate(loaded.generation(max_tokens=10_000))
+    async for _ in items:
+        break
+    await items.aclose()
+    generator = loaded.backend._worker.generator
+    for _ in range(100):
+        if not generator.num_remaining_jobs():
+            break
+        await asyncio.sleep(0.05)
+    assert generator.num_remaining_jobs() == 0
+
+
+async def test_a_slow_reader_holds_back_its_own_sequence_alone(loaded: Loaded) -> None:
+    async def slowly(items: AsyncIterator[Any]) -> list[int]:
+        found = []
+        async for item in items:
+            if isinstance(item, Step):
+                found.append(item.token)
+            if len(found) % 100 == 1:
+                await asyncio.sleep(0.3)
+        return found
+
+    matcher = loaded.value({"type": "array", "items": {"type": "integer"}, "minItems": 500})
+    items = loaded.backend.generate(loaded.generation("slow", matcher.fork(), 400, seed=3))
+    most = 0
+
+    async def watch() -> None:
+        nonlocal most
+        while True:
+            sequences = loaded.backend._worker._running
+            most = max([most, *(len(each.handover._items) for each in sequences if each.handover)])
+            await asyncio.sleep(0.002)
+
+    watcher = asyncio.create_task(watch())
+    slow, (steps, end) = await asyncio.gather(slowly(items), loaded.run("fast", max_tokens=300))
+    watcher.cancel()
+    assert most <= 64 + 17  # a step can give all that it was allowed to draft
+    assert (len(steps), end.reason) == (300, "length")
+    alone, _ = await loaded.run("slow", matcher.fork(), 400, seed=3)
+    assert slow == [step.token for step in alone]
+
+
+async def test_a_broken_matcher_fails_its_own_request_alone(loaded: Loaded) -> None:
+    from tests.exllamav3.contract import FaultyMatcher
+
+    bad = FaultyMatcher(loaded.value({"type": "string", "minLength": 500}), "mask", 20)
+    failed, *others = await asyncio.gather(
+        loaded.run("bad", bad, 400),
+        *(loaded.run(f"good {number}", loaded.value(SHORT), 300) for number in range(7)),
+    )
+    assert failed[1].reason == "error"
+    assert "on purpose" in failed[1].error
+    assert len(failed[0]) == 20
+    assert all(end.reason in ("stop", "length") for _, end in others)
+
+
+async def test_a_model_that_fails_ends_what_runs_and_later_requests_run(loaded: Loaded) -> None:
+    noise = loaded.model.policy
+
+    def broken(prefix: Any) -> Any:
+        if len(prefix) > 20:
+            raise RuntimeError("the device is gone")
+        return noise(prefix)
+
+    loaded.model.policy = broken
+    both = await asyncio.gather(loaded.run(), loaded.run("other"))
+    assert [end.reason for _, end in both] == ["error", "error"]
+    assert all("the device is gone" in end.error for _, end in both)
+    loaded.model.policy = noise
+    steps, end = await loaded.run(max_tokens=30)
+    assert (len(steps), end.reason) == (30, "length")
+
+
+async def test_a_long_answer_is_requeued_without_a_trace(folder: Path) -> None:
+    small = Loaded(folder, ExllamaV3Settings(device="cpu", cache_tokens=4096, requeue_tokens=256))
+    whole = Loaded(folder, ExllamaV3Settings(device="cpu", cache_tokens=4096, requeue_tokens=None))
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": 500}
+    found = [await each.run("hello", each.value(schema), 600) for each in (small, whole)]
+    assert [step.token for step in found[0][0]] == [step.token for step in found[1][0]]
+    assert len(found[0][0]) == 600
+    small.backend.close()
+    whole.backend.close()
+
+
+async def test_n_gram_and_draft_model_change_no_text(folder: Path, loaded: Loaded) -> None:
+    settings = [
+        ExllamaV3Settings(device="cpu", cache_tokens=4096, ngram_draft=2),
+        ExllamaV3Settings(device="cpu", cache_tokens=4096, draft_model=folder, draft_tokens=3),
+    ]
+    plain = [await loaded.run(f"p{n}", loaded.value(SHORT), 80, seed=n) for n in range(4)]
+    for each in settings:
+        other = Loaded(folder, each)
+        drafted = await asyncio.gather(
+            *(other.run(f"p{n}", other.value(SHORT), 80, seed=n) for n in range(4))
+        )
+        assert [[s.token for s in steps] for steps, _ in drafted] == [
+            [s.token for s in steps] for steps, _ in plain
+        ]
+        other.backend.close()
+
+
+async def test_closing_ends_what_runs(folder: Path) -> None:
+    loaded = Loaded(folder)
+    items = loaded.backend.generate(loaded.generation(max_tokens=10_000))
+    await anext(items)
+    threading.Thread(target=loaded.backend.close).start()
+    last = [item async for item in items][-1]
+    assert last.reason == "error"
+    steps, end = await loaded.run()
+    assert (steps, end.reason) == ([], "error")
+
+
+def test_prompts_that_do_not_fit_are_refused(loaded: Loaded) -> None:
+    assert loaded.backend.context_length < 16384
+    with pytest.raises(PromptTooLong):
+        loaded.backend.generate(loaded.generation("word " * 20_000))
+
+
+async def test_the_longest_prompt_that_fits_is_answered(folder: Path) -> None:
+    small = Loaded(folder, ExllamaV3Settings(device="cpu", cache_tokens=1024))
+    prompt = tuple(small._encode("a") * (small.backend.context_length - 1))
+    steps, end = await collect(small.backend.generate(Generation(prompt, None, Sampling(), 50)))
+    assert (len(steps), end.reason) == (1, "length")
+    small.backend.close()
+
+
+def test_what_is_no_model_is_said(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(ModelNotFound, match="exllamav3 loads folders"):
+        ExllamaV3Backend.load(tmp_path / "nothing")
+    with pytest.raises(NotAModel, match=r"config\.json"):
+        ExllamaV3Backend.load(tmp_path)
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "architectures": ["NobodyKnows"]}))
+    with pytest.raises(NotAModel, match="NobodyKnows"):
+        ExllamaV3Backend.load(tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"cache_tokens": 0}, "cache_tokens must be 1 or more"),
+        ({"cache_bits": (1, 8)}, "cache_bits must be from 2 to 8"),
+        ({"draft_model": Path("x"), "ngram_draft": 2}, "exclude each other"),
+        ({"forced_draft": -1}, "forced_draft must be 0 or more"),
+        ({"tensor_parallel": True, "device": "cuda:0"}, "leave device out"),
+    ],
+)
+def test_settings_out_of_range_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ExllamaV3Settings(**options)
+
+
+def test_sizes_are_rounded_up_to_pages() -> None:
+    settings = ExllamaV3Settings(cache_tokens=1000, chunk=1)
+    assert (settings.cache_size, settings.chunk_size) == (1024, 256)
+
+
+def test_a_rig_without_a_backend_leaves_no_thread(rig: Rig) -> None:
+    assert not any(thread.name == "larksong-exllamav3" for thread in threading.enumerate())

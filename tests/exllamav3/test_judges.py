@@ -1,0 +1,120 @@
+"""Our masks beside kbnf's and llguidance's, on the same grammars; and the list of what is known of them."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+
+import llguidance
+import llguidance.numpy
+import pytest
+from exllamav3.generator.filter import formatron
+from hypothesis import HealthCheck, Phase, assume, given, seed, settings
+from hypothesis import strategies as st
+
+from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
+from tests.exllamav3.folder import write_folder
+from tests.exllamav3.judges import KbnfJudge, LLGuidanceJudge, differences, tokens_of
+from tests.exllamav3.known_differences import KNOWN, Known
+from tests.exllamav3.rig import Rig
+from tests.support.schemas import parameters
+
+GRAMMARS = int(os.environ.get("LARKSONG_JUDGED", "20"))
+STEPS = 50
+FORMATS = ("hermes", "kimi_k2", "llama3_json", "mistral_v11", "mistral_v13", "mistral_v3")
+POLICIES = (
+    CallPolicy(required=True, min_calls=1, max_calls=1),
+    CallPolicy(required=True, min_calls=1, max_calls=2),
+    CallPolicy(required=True, min_calls=2, max_calls=3),
+)
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory: pytest.TempPathFactory) -> Rig:
+    """A model whose tokenizer has no marker: the judges know text alone."""
+    return Rig(write_folder(tmp_path_factory.mktemp("models") / "letters", markers=()))
+
+
+def test_masks_agree_with_kbnf_and_llguidance_at_every_step(letters: Rig) -> None:
+    grammars, steps = 0, 0
+
+    # Without shrinking and stored examples, so that the number of grammars is what it says.
+    @settings(
+        max_examples=GRAMMARS, phases=[Phase.generate], database=None, suppress_health_check=list(HealthCheck)
+    )
+    @seed(20)
+    @given(
+        st.lists(parameters(), min_size=1, max_size=3),
+        st.sampled_from(FORMATS),
+        st.sampled_from(POLICIES),
+        st.integers(0, 2**32),
+    )
+    def compare(schemas: list[dict[str, object]], format: str, policy: CallPolicy, walk: int) -> None:
+        nonlocal grammars, steps
+        tools = [Tool(("read", "read_file", "other")[i], "", schema) for i, schema in enumerate(schemas)]
+        try:
+            grammar = wire_format(format).grammar(tools, policy, letters.vocabulary)
+        except GrammarsError:
+            assume(False)
+        judges = [KbnfJudge, LLGuidanceJudge]
+        for found in differences(grammar, letters.tokenizer, letters.engine, judges, Random(walk), STEPS):
+            assert isinstance(found, int), (format, found, schemas)
+            steps += 1
+        grammars += 1
+
+    compare()
+    print(f"{grammars} grammars, {steps} steps compared with kbnf and llguidance")
+    assert grammars == GRAMMARS
+    assert steps > 40 * grammars
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.judge} after {known.text!r}")
+def test_what_is_known_of_the_judges_is_still_so(letters: Rig, known: Known) -> None:
+    ids = {data: token for token, data in enumerate(letters.vocabulary.tokens) if data}
+    assert (ids[known.following] in _allowed(letters, known, ids)) == known.allowed, known.why
+
+
+def _allowed(letters: Rig, known: Known, ids: dict[bytes, int]) -> set[int]:
+    if known.judge == "kbnf":
+        from formatron.integrations.utils import update_vocab_dot_G
+
+        assert formatron._load_formatron()
+        vocabulary = formatron.create_engine_vocabulary(letters.tokenizer, [update_vocab_dot_G])
+        engine = formatron.kbnf.Engine(known.grammar, vocabulary)
+        for byte in known.text:
+            engine.try_accept_new_token(ids[bytes([byte])])
+        if engine.is_finished():
+            return set()
+        engine.compute_allowed_token_ids()
+        return set(engine.get_allowed_token_ids_from_last_computation())
+    width = letters.tokenizer.config.vocab_size
+    tokenizer = llguidance.LLTokenizer(
+        letters.tokenizer.tokenizer.to_str(), n_vocab=width, eos_token=letters.end
+    )
+    matcher = llguidance.LLMatcher(
+        tokenizer, llguidance.LLMatcher.grammar_from_lark(known.grammar), log_level=0
+    )
+    for byte in known.text:
+        matcher.consume_token(ids[bytes([byte])])
+    mask = llguidance.numpy.allocate_token_bitmask(1, width)
+    llguidance.numpy.fill_next_token_bitmask(matcher, mask, 0)
+    assert not matcher.get_error()
+    return tokens_of(mask[0])
+
+
+def test_a_difference_would_be_noticed(letters: Rig) -> None:
+    """A judge that is given another grammar than ours."""
+    tools = [
+        Tool("read", "", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
+    ]
+    other = [Tool("read", "", {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]})]
+    grammar, wrong = (
+        wire_format("hermes").grammar(each, POLICIES[0], letters.vocabulary) for each in (tools, other)
+    )
+
+    class Wrong(LLGuidanceJudge):
+        def __init__(self, _: object, *rest: object) -> None:
+            super().__init__(wrong, *rest)  # type: ignore[arg-type]
+
+    found = list(differences(grammar, letters.tokenizer, letters.engine, [Wrong], Random(1), STEPS))
+    assert any(not isinstance(each, int) for each in found)
