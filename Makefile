@@ -14,7 +14,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
-.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures clean
+.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures notebook clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -89,6 +89,9 @@ pictures: $(VENV)/stamp-demo  ## draw the README's picture anew, from the small 
 figures: $(VENV)/stamp-demo  ## print the figures that the pages of docs/ quote
 	$(BIN)/python docs/figures.py
 
+notebook: $(VENV)/stamp-notebook  ## run examples/grammar_debugging.ipynb from top to bottom and keep its outputs
+	$(BIN)/jupyter execute --inplace --timeout 170 examples/grammar_debugging.ipynb
+
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -107,6 +110,11 @@ $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
 	$(INSTALL) -e ".[dev]"
 	touch $@ $(VENV)/stamp-demo
+
+$(VENV)/stamp-notebook: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
+	$(INSTALL) -e ".[demo,notebook]"
+	touch $@
 
 $(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 2 GB; the first time takes minutes."

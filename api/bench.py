@@ -7,7 +7,6 @@ long-running agent is mostly in the one of new values.
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -23,6 +22,7 @@ from tokenizers import Tokenizer
 from larksong.api.bench_timing import Contender, Cursor, Figures, Samples, Spread, time_steps, time_turn
 from larksong.api.bench_workload import RESPONSE_FORMAT, Request, request, turn
 from larksong.api.emitter import DeltaEmitter
+from larksong.api.end_token import end_token
 from larksong.engine.engine import Engine
 from larksong.engine.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
@@ -151,7 +151,7 @@ def run(
         raise VocabularyError(f"there is no tokenizer at {file}")
     start = perf_counter()
     tokenizer = Tokenizer.from_file(str(file))
-    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos=[eos or _eos(file)])
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos=[eos or end_token(file)])
     read = perf_counter()
     contender = LarksongBench(vocabulary, tokenizer)
     made = perf_counter()
@@ -211,14 +211,3 @@ def _row(case: Case, figures: Figures) -> list[str]:
         f"{figures.deltas.total * 1e3:.2f}" if figures.deltas else "–",
         f"{turn * 1e3:.2f}",
     ]
-
-
-def _eos(file: Path) -> str:
-    """The end-of-sequence token that the tokenizer's own settings name."""
-    settings = file.with_name("tokenizer_config.json")
-    token = json.loads(settings.read_text(encoding="utf-8")).get("eos_token") if settings.is_file() else None
-    if isinstance(token, dict):  # with its flags
-        token = token["content"]
-    if not token:
-        raise VocabularyError(f"which token ends a turn? {settings} does not say: give it with --eos")
-    return str(token)

@@ -1,4 +1,4 @@
-"""The command line: `larksong serve | config | demo | grammar | check | parse | bench | model fetch`."""
+"""The command line: `larksong serve | config | demo | grammar | check | explain | parse | bench | model`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
 from larksong.api.compat import NoCompat
 from larksong.api.errors import field_path
+from larksong.api.explain import command as explain
 from larksong.api.generation import Model
 from larksong.api.models import load_model
 from larksong.api.parse import parse_record
@@ -45,6 +46,7 @@ model_app = typer.Typer(help="The small model that `serve` and `demo` use by def
 app.add_typer(model_app, name="model")
 app.command()(bench)
 app.command("check")(check)
+app.command("explain")(explain)
 
 
 class Target(StrEnum):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import Content, Events, Reasoning
+from larksong.engine.explain import Explanation, explain
 from larksong.engine.forced import ForcedTokens
 from larksong.engine.readings import Readings, choose
 from larksong.engine.stack import Branch, Configuration
@@ -91,6 +92,18 @@ class Matcher:
         if self._fault is not None or self.finished:
             return token in self._automaton.vocabulary.eos_ids
         return self._automaton.edge(self._trail[-1], token) is not None
+
+    @property
+    def configuration(self) -> Configuration:
+        """The state of the parse: what is being read (`larksong.engine.explain` makes it readable)."""
+        return self._trail[-1]
+
+    def explain(self, piece: int | bytes) -> Explanation:
+        """Why a token id, or bytes of no particular token, may come next or not. Changes nothing.
+
+        After a refused token: what holds at the place where it was refused.
+        """
+        return explain(self._automaton, self._trail[-1], piece)
 
     def forced(self) -> tuple[int, ...]:
         """The tokens that must come next, as the model's own tokenizer would write them; often none.

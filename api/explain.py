@@ -1,0 +1,182 @@
+"""`larksong explain`: where a text leaves the grammar, what was being read there, what keyword refuses it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from pydantic import TypeAdapter, ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from tokenizers import Tokenizer
+
+from larksong.api.chat_requests import tool
+from larksong.api.end_token import end_token
+from larksong.api.errors import field_path
+from larksong.api.parse import byte_engine
+from larksong.api.schema_policy import SchemaPolicy
+from larksong.api.schemas import ToolSpec
+from larksong.engine.backends.replay import text_ids
+from larksong.engine.engine import Engine
+from larksong.engine.errors import EngineError
+from larksong.engine.vocabulary import Vocabulary, VocabularyError
+from larksong.grammars import CallPolicy, GrammarsError, wire_format
+from larksong.grammars.explain import Request, TurnExplanation, explain_turn
+
+_BEFORE, _AFTER = 60, 40  # bytes of the text that are shown around the place
+
+
+def as_json(found: TurnExplanation, vocabulary: Vocabulary) -> dict[str, Any]:
+    """An explanation as plain values; ids of tokens with their text."""
+    return {
+        "allowed": found.allowed,
+        "complete": found.complete,
+        "offset": found.offset,
+        "token": found.token,
+        "live": [{"name": each.name, "role": each.role.value, "text": each.text} for each in found.live],
+        "wanted": [
+            {
+                "tool": each.tool,
+                "pointer": each.pointer,
+                "keyword": each.keyword,
+                "value": each.value,
+                "message": each.message,
+                "in_request": each.in_request,
+            }
+            for each in found.wanted
+        ],
+        "nearest": [{"id": token, "text": _token_text(vocabulary, token)} for token in found.nearest],
+    }
+
+
+def show(found: TurnExplanation, data: bytes, vocabulary: Vocabulary, console: Console) -> None:
+    """Print an explanation of a text for people. Nothing of the text is read as markup."""
+    if found.allowed:
+        console.print("allowed: a whole turn" if found.complete else "allowed so far, but not a whole turn")
+    else:
+        token = "" if vocabulary.width == _BYTES else f", in token {found.token}"
+        console.print(f"refused at byte {found.offset}{token}")
+    before = _quoted(data[max(found.offset - _BEFORE, 0) : found.offset])
+    after = _quoted(data[found.offset : found.offset + _AFTER])
+    console.print(Text.assemble("  ", (before, "green"), (after or "▏", "bold red")), soft_wrap=True)
+    if found.complete:
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim")
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for each in found.wanted:
+        place = "request" if each.in_request else each.tool or "response_format"
+        table.add_row("wanted", each.keyword, Text(f"{each.message}\n{place} {each.pointer or '(its root)'}"))
+    if not found.allowed and not found.wanted:
+        table.add_row("wanted", "", "no keyword refuses this: the wire format does, or JSON itself")
+    for terminal in found.live:
+        table.add_row("live", Text(terminal.name), Text(terminal.text))
+    nearest = "  ".join(
+        json.dumps(_token_text(vocabulary, each), ensure_ascii=False) for each in found.nearest
+    )
+    table.add_row("nearest", "", Text(nearest))
+    console.print(table)
+
+
+_BYTES = 257  # the width of the vocabulary of single bytes, with its end token
+
+
+def command(
+    text: Annotated[
+        typer.FileBinaryRead | None, typer.Argument(help="File with the model's text; without it, stdin.")
+    ] = None,
+    tools: Annotated[
+        typer.FileText | None, typer.Option(help="JSON file with the tools of the request.")
+    ] = None,
+    format: Annotated[
+        str, typer.Option(help="Wire format of the calls.", envvar="LARKSONG_FORMAT")
+    ] = "qwen3_coder",
+    schema: Annotated[
+        typer.FileText | None, typer.Option(help="Instead of tools: JSON file with a JSON Schema.")
+    ] = None,
+    tool_choice: Annotated[str, typer.Option(help="auto, required, or the name of a tool.")] = "auto",
+    in_reasoning: Annotated[
+        bool, typer.Option("--in-reasoning", help="The prompt ended inside reasoning, as after <think>.")
+    ] = False,
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(help="tokenizer.json, or a folder that has one; without it, markers are letters."),
+    ] = None,
+    eos: Annotated[
+        str | None, typer.Option(help="Token that ends a turn; else what tokenizer_config.json says.")
+    ] = None,
+    unenforceable: Annotated[
+        str | None, typer.Option(help="Keywords that nothing can enforce: refuse or widen.")
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Explain why a text is refused: where, by which keyword of which schema, and what may come instead.
+
+    The exit status is 0 if all of the text is allowed, 1 if not.
+    """
+    if (tools is None) == (schema is None):
+        _fail("give either --tools or --schema")
+    if unenforceable not in (None, "refuse", "widen"):
+        raise typer.BadParameter("must be refuse or widen", param_hint="--unenforceable")
+    policy = SchemaPolicy(
+        None if unenforceable is None else "refuse" if unenforceable == "refuse" else "widen"
+    )
+    written: bytes = (text or sys.stdin.buffer).read()
+    try:
+        if schema is not None:
+            request = Request(schema=json.load(schema), options=policy.options(None))
+        else:
+            assert tools is not None
+            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
+            made = tuple(tool(spec, policy) for spec in specs)
+            request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
+        engine, ids = _tokens(written, tokenizer, eos)
+        found = explain_turn(request, engine, ids)
+    except ValidationError as error:
+        first = error.errors()[0]
+        _fail(f"{field_path(first['loc'])}: {first['msg']}")
+    except (GrammarsError, EngineError, json.JSONDecodeError) as error:
+        _fail(str(error))
+    if json_:
+        typer.echo(json.dumps(as_json(found, engine.vocabulary), ensure_ascii=False))
+    else:
+        show(found, written, engine.vocabulary, Console(highlight=False, markup=False))
+    raise typer.Exit(int(not found.allowed))
+
+
+def _policy(choice: str) -> CallPolicy:
+    if choice in ("auto", "required"):
+        return CallPolicy(required=choice == "required")
+    return CallPolicy(required=True, min_calls=1, max_calls=1, only=choice)
+
+
+def _tokens(text: bytes, tokenizer: Path | None, eos: str | None) -> tuple[Engine, list[int]]:
+    if tokenizer is None:
+        return byte_engine(), list(text)
+    file = tokenizer / "tokenizer.json" if tokenizer.is_dir() else tokenizer
+    if not file.is_file():
+        raise VocabularyError(f"there is no tokenizer at {file}")
+    vocabulary = Vocabulary.from_tokenizer(file, eos=[eos or end_token(file)])
+    ids = text_ids(Tokenizer.from_file(str(file)), vocabulary, text.decode(errors="replace"))
+    return Engine(vocabulary), ids
+
+
+def _token_text(vocabulary: Vocabulary, token: int) -> str:
+    data = vocabulary.tokens[token] if token < len(vocabulary.tokens) else b""
+    if data:
+        return data.decode(errors="replace")
+    return next((name for name, each in vocabulary.special.items() if each == token), "")
+
+
+def _quoted(data: bytes) -> str:
+    return json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"')
+
+
+def _fail(message: str) -> NoReturn:
+    typer.echo(f"larksong: {message}", err=True)
+    raise typer.Exit(2)

@@ -1,0 +1,127 @@
+"""Which keyword is to blame for a refusal, and how that is said."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum
+from itertools import islice
+from typing import Any
+
+from larksong.grammars.explain.edits import Edit, at, edits
+from larksong.grammars.explain.places import Place
+from larksong.grammars.explain.reading import Spot
+from larksong.grammars.schema.references import escape
+from larksong.grammars.tools import Tool
+
+_MAX_EDITS = 200
+_MAX_TOGETHER = 60
+_SHOWN = 200
+
+
+class Answer(Enum):
+    """Whether a text goes on by another schema."""
+
+    NO = 0
+    PERHAPS = 1
+    """it does, but there another keyword could no longer be enforced either"""
+    YES = 2
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the request wanted in the place of a refused text.
+
+    `pointer`: a JSON pointer to the keyword in the tool's parameters, or in the answer's schema where `tool`
+    is None; where the keyword is implied and not written, to the schema that implies it. What the request
+    itself wanted (`tool_choice`, the tools' names) has a pointer into the request, and `in_request` is true.
+    """
+
+    tool: str | None
+    pointer: str
+    keyword: str
+    value: Any
+    message: str
+    in_request: bool = False
+
+
+def edits_of(places: list[Place], tool: Tool | None, name: str | None) -> list[Edit]:
+    """The keywords of some subschemas, in the order in which they are asked about.
+
+    `name`: the member's name that is being read. A tool's own parameters are closed to undeclared names.
+    """
+    found = [
+        edit for place in places for edit in edits(place, name, closed=tool is not None and not place.pointer)
+    ]
+    return sorted(found, key=lambda edit: edit.rank)
+
+
+def blamed(
+    near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], Answer]
+) -> list[Edit]:
+    """One keyword without which the text goes on; else a few that do it together, of one value if so."""
+    single = sorted((edit for level in near for edit in level), key=lambda edit: edit.rank)
+    perhaps: list[Edit] = []
+    for edit in islice(dict.fromkeys([*single, *every]), _MAX_EDITS):
+        if edit.rank and perhaps:
+            break
+        answer = goes_on((edit,))
+        if answer is Answer.YES:
+            return [edit]
+        if answer is Answer.PERHAPS:
+            perhaps.append(edit)
+    if perhaps:
+        return perhaps[:1]
+    for together in (*near, single[:_MAX_TOGETHER]):
+        if len(together) > 1 and goes_on(together) is not Answer.NO:
+            left = list(together)
+            for edit in together[::-1]:
+                fewer = [each for each in left if each is not edit]
+                if fewer and goes_on(fewer) is not Answer.NO:
+                    left = fewer
+            return left
+    return []
+
+
+def refused_member(tool: Tool | None, places: list[Place], spot: Spot) -> Wanted | None:
+    """The name that is being read, if its object has it already or must not have it."""
+    if spot.name is None:
+        return None
+    declared = {
+        name: (f"{place.pointer}/properties/{escape(name)}", schema)
+        for place in places
+        for name, schema in place.schema.get("properties", {}).items()
+    }
+    fitting = [
+        name for name in declared if name == spot.name or (not spot.is_whole and name.startswith(spot.name))
+    ]
+    if any(name not in spot.names and declared[name][1] is not False for name in fitting):
+        return None
+    for name in fitting:
+        pointer, schema = declared[name]
+        if name in spot.names:
+            message = f"{name} is there already, and a member may come once"
+        else:
+            message = f"{name} may not come: its schema is false"
+        return Wanted(tool.name if tool else None, pointer, "properties", schema, message)
+    return None
+
+
+def wanted_by(tool: Tool | None, schema: Any, edit: Edit, spot: Spot) -> Wanted:
+    """What a keyword that is to blame wanted."""
+    value = False if edit.implied else at(schema, edit.keyword_pointer)
+    message = f"{edit.keyword} is {shown(value)}"
+    if edit.keyword == "required" and isinstance(value, list):
+        missing = [name for name in value if name not in spot.names]
+        message = f"missing: {', '.join(missing)}" if missing else message
+    elif edit.implied:
+        names = at(schema, edit.pointer).get("properties", ())
+        message = f"these members are declared, and no others may come: {', '.join(names)}"
+    return Wanted(tool.name if tool else None, edit.keyword_pointer, edit.keyword, value, message)
+
+
+def shown(value: Any) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

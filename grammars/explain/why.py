@@ -1,0 +1,158 @@
+"""What in a request refused a piece of text: found by leaving out one thing after the other.
+
+A keyword is to blame if the text goes on where the schema is the same but for that keyword. This asks the
+grammar itself, so it holds for every format and every keyword, and nothing is said of keywords that merely
+stand near. Where only several of them together refuse the text, all of those are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from larksong.engine.engine import Engine
+from larksong.engine.explain import byte_vocabulary
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.element_format import ElementFormat
+from larksong.grammars.explain.blame import Answer, Wanted, blamed, edits_of, refused_member, shown, wanted_by
+from larksong.grammars.explain.edits import Edit, without
+from larksong.grammars.explain.places import Places
+from larksong.grammars.explain.reading import Reading, Spot, json_spot, read_turn
+from larksong.grammars.explain.request import Request, accepts
+from larksong.grammars.tools import Tool
+
+_CACHE_BYTES = 64 << 20
+
+
+class Why:
+    """Explains refusals of one request over one vocabulary."""
+
+    def __init__(self, request: Request, vocabulary: Vocabulary) -> None:
+        self._request = request
+        self._engine, self._ids = _byte_engine(vocabulary)
+        self._tokens = vocabulary.tokens
+        self._markers = {token: name for name, token in self._engine.vocabulary.special.items()}
+
+    def units(self, tokens: Iterable[int]) -> list[int]:
+        """Tokens as bytes and markers' ids of the vocabulary of bytes."""
+        found: list[int] = []
+        for token in tokens:
+            data = self._tokens[token] if 0 <= token < len(self._tokens) else b""
+            found += data or ([self._ids[token]] if token in self._ids else [])
+        return found
+
+    def wanted(self, before: Sequence[int], refused: Sequence[int]) -> tuple[Wanted, ...]:
+        """What refused `refused` (token ids, the text that follows among them) after `before`.
+
+        Empty where nothing but the wire format, or JSON itself, refuses it.
+        """
+        units = self.units(before)
+        rest = self.units(refused)
+        if not self.units(refused[:1]):
+            return ()  # a token that stands for nothing
+        grammar = self._request.grammar(self._engine.vocabulary)
+        taken = accepts(self._engine, grammar, [*units, *rest])
+        units, rest = [*units, *rest][:taken], [*units, *rest][taken:]
+        if not rest:
+            return ()
+        reading = read_turn(self._engine.automaton(grammar), units)
+        if self._request.format is None:
+            return self._in_part(None, units, rest, json_spot(self._bytes(units), self._bytes(rest)))
+        tool = self._request.tool(reading.tool)
+        found: tuple[Wanted, ...] = ()
+        if reading.inside and tool is not None:
+            begin = self._begin(reading, tool, units, rest)
+            if begin is not None:
+                spot = self._spot(reading, units, rest, begin)
+                found = self._in_part(tool, units[begin:], rest, spot)
+        return found or self._in_envelope(reading, units, rest)
+
+    # -- the envelope
+
+    def _in_envelope(self, reading: Reading, units: list[int], rest: list[int]) -> tuple[Wanted, ...]:
+        for field, value, freer in self._request.freer():
+            grammar = freer.grammar(self._engine.vocabulary)
+            if accepts(self._engine, grammar, [*units, rest[0]]) > len(units):
+                message = f"the request wants {field} {shown(value)}"
+                return (Wanted(None, f"/{field}", field, value, message, in_request=True),)
+        wire = self._request.format
+        assert wire is not None
+        before = self._bytes(units)
+        if reading.in_function_name and wire.function_prefix.encode() in before:
+            names = [tool.name for tool in self._request.tools]
+            message = f"the request has these tools: {', '.join(names)}"
+            return (Wanted(None, "/tools", "name", names, message, in_request=True),)
+        return ()
+
+    # -- arguments and answers
+
+    def _begin(self, reading: Reading, tool: Tool, units: list[int], rest: list[int]) -> int | None:
+        """Where the arguments begin, if they are what refuses the text."""
+        part = self._request.part(tool, tool.parameters, self._engine.vocabulary)
+        for begin in (reading.begin, reading.begin - 1):
+            if part is not None and begin >= 0:
+                text = [*units[begin:], rest[0]]
+                if accepts(self._engine, part.grammar, text) == len(text) - 1:
+                    return begin
+        return None
+
+    def _spot(self, reading: Reading, units: list[int], rest: list[int], begin: int) -> Spot:
+        wire = self._request.format
+        if not isinstance(wire, ElementFormat):
+            return json_spot(self._bytes(units[begin:]), self._bytes(rest))
+        if reading.parameter is not None and reading.value is not None:
+            above = (reading.parameter,)
+            value = self._bytes(units[reading.value :])
+            if value.lstrip()[:1] in (b"{", b"["):
+                return json_spot(value, self._bytes(rest), above)
+            return Spot(above, in_string=True)
+        text = self._bytes(units[begin:])
+        opened = wire.key_open.encode()
+        start = text.rfind(opened)
+        if start < 0 or len(reading.names) > text.count(opened) - 1:
+            start = len(text)  # the name's own marker was refused, or what stands before it
+        named = (text[start:] + self._bytes(rest)).partition(opened)[2]
+        name, end, _ = named.partition(wire.after_key[0][:1].encode())
+        return Spot((), name.decode(errors="replace") or None, bool(end), reading.names)
+
+    def _in_part(
+        self, tool: Tool | None, units: list[int], rest: list[int], spot: Spot
+    ) -> tuple[Wanted, ...]:
+        schema = self._request.schema_of(tool)
+        if not isinstance(schema, dict):
+            return ()
+        places = Places(schema)
+        along = places.along(spot.path)
+        member = refused_member(tool, along[-1], spot)
+        if member is not None:
+            return (member,)
+
+        part = self._request.part(tool, schema, self._engine.vocabulary)
+        widened = part.widened if part else frozenset()
+
+        def goes_on(chosen: Iterable[Edit]) -> Answer:
+            part = self._request.part(tool, without(schema, chosen), self._engine.vocabulary)
+            if part is None or accepts(self._engine, part.grammar, [*units, rest[0]]) <= len(units):
+                return Answer.NO
+            return Answer.YES if part.widened <= widened else Answer.PERHAPS
+
+        # A name is refused, too, where nothing can be its value.
+        inside = places.along((*spot.path, spot.name))[-1:] if spot.name is not None else []
+        near = [edits_of(level, tool, spot.name) for level in (*inside, *reversed(along))]
+        guilty = blamed(near, edits_of(places.all(), tool, None), goes_on)
+        marker = rest[0] in self._markers and rest[0] not in self._engine.vocabulary.eos_ids
+        if not guilty and marker and spot.in_string:
+            # No letter of a string: whatever the schema says, only a string without it is one.
+            guilty = [edit for edit in edits_of(along[-1], tool, None) if edit.keyword == "type"][:1]
+        return tuple(wanted_by(tool, schema, edit, spot) for edit in guilty)
+
+    def _bytes(self, units: Iterable[int]) -> bytes:
+        return b"".join(
+            bytes([unit]) if unit < 256 else self._markers.get(unit, "").encode() for unit in units
+        )
+
+
+@lru_cache(maxsize=4)
+def _byte_engine(vocabulary: Vocabulary) -> tuple[Engine, dict[int, int]]:
+    twin, renamed = byte_vocabulary(vocabulary)
+    return Engine(twin, cache_bytes=_CACHE_BYTES), renamed
