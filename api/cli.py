@@ -32,6 +32,7 @@ from larksong.api.settings_flags import option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.characters import TooManyStates
+from larksong.engine.expand import expand
 from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
@@ -161,7 +162,7 @@ def grammar(
     except (GrammarsError, json.JSONDecodeError) as error:
         _fail(str(error))
     try:
-        typer.echo(made.lark() if to is Target.LARK else export(made, to.value), nl=False)
+        typer.echo(expand(made).lark() if to is Target.LARK else export(made, to.value), nl=False)
     except TooManyStates as error:
         _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 

@@ -87,8 +87,15 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     return error_response(invalid_request(error.errors(), error.body), request.url.path)
 
 
+_UNREADABLE = "There was an error parsing the body"
+"""what FastAPI says of a body that is not UTF-8, or nested too deeply"""
+
+
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.detail == _UNREADABLE:
+        unreadable = ApiError("The body is not JSON that can be read.", param="body", code="invalid_json")
+        return error_response(unreadable, request.url.path)
     message = f"{error.detail}: {request.method} {request.url.path}"
     found = ApiError(message, status=error.status_code, code=None, headers=error.headers)
     return error_response(found, request.url.path)

@@ -17,7 +17,8 @@ Piece = bytes | int
 """Bytes to be written, or the id of a special token."""
 
 UNREACHABLE = 1 << 30
-"""The cost where the end cannot be reached: a bug of the grammar, or a vocabulary without some byte."""
+"""The cost where the end cannot be reached: too far away, no token for some byte, or a wrong grammar."""
+_MOST = 1 << 17  # bytes of a piece that are counted, in half a second: no answer is as long
 _WINDOW = 32  # bytes of a token that are looked at: longer ones are runs of blanks and the like
 
 
@@ -66,6 +67,8 @@ class Path:
         assert rest._costs is not None
         if isinstance(piece, int):
             return [1 + rest._costs[0]]
+        if len(piece) > _MOST:
+            return [UNREACHABLE] * (len(self._head) + 1)
         data = piece + rest._head
         costs = [UNREACHABLE] * len(piece) + rest._costs
         for begin in range(len(piece) - 1, -1, -1):

@@ -45,4 +45,6 @@ def main(tokenizer: str, end: str, seed: int = 7) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

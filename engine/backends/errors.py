@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from larksong.engine.errors import EngineError
+from larksong.engine.path import UNREACHABLE
 
 
 class ModelError(EngineError):
@@ -47,7 +48,8 @@ class BudgetTooSmall(EngineError, ValueError):
     def __init__(self, needed: int, tokens: int) -> None:
         self.needed = needed
         self.tokens = tokens
-        super().__init__(f"a complete answer needs at least {needed} tokens, but there is room for {tokens}")
+        wanted = f"at least {needed}" if needed < UNREACHABLE else "too many"
+        super().__init__(f"a complete answer needs {wanted} tokens, but there is room for {tokens}")
 
 
 class PromptTooLong(PromptError):

@@ -63,6 +63,8 @@ def _closed(shapes: tuple[Shape, ...], compiler: Compiler) -> tuple[Shape, ...]:
         for shape in shapes
         if isinstance(shape, ObjectShape)
     ]
+    if not shapes:
+        compiler.document.invalid("", None, "nothing can satisfy it")
     if not found:
         compiler.document.invalid("/type", "type", "a tool's parameters must have the type object")
     return tuple(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from time import process_time
 from typing import Any
 
 import openai
@@ -141,6 +142,15 @@ def test_the_server_may_have_it_on_and_a_request_may_turn_it_off() -> None:
         for said, named in ((None, True), (True, True), (False, False)):
             (choice,) = ask(served, stream=False, max_tokens=150, finish_within_budget=said).choices
             assert ("larksong" in (choice.model_extra or {})) == named
+
+
+def test_an_answer_that_is_far_too_long_is_refused_at_once(server: Served) -> None:
+    long = {"type": "object", "properties": {"a": {"type": "string", "minLength": 10**7}}, "required": ["a"]}
+    tools = [{"type": "function", "function": {"name": "write", "parameters": long}}]
+    begin = process_time()
+    with pytest.raises(openai.BadRequestError, match="needs too many tokens"):
+        ask(server, stream=False, tools=tools, max_tokens=40)
+    assert process_time() - begin < 5
 
 
 def test_a_json_answer_that_does_not_fit_is_complete_and_says_length() -> None:

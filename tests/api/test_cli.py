@@ -37,6 +37,8 @@ def test_grammar_prints_lark_text(format: str) -> None:
     result = RUNNER.invoke(app, ["grammar", "-", "--format", format, "--required"], input=json.dumps(TOOLS))
     assert result.exit_code == 0
     assert result.output.startswith(f"// {format}: get_weather\n")
+    assert "// in any order, none twice" in result.output
+    assert "get_weather__city" in result.output.lower()
     Lark(result.output, parser="lalr")
 
 

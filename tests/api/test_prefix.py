@@ -65,7 +65,11 @@ async def test_ten_turns_are_read_once_with_the_models_own_template(
         pytest.skip("the family does not reason")
     if not reasoning and family.template in OPENED:
         pytest.skip("the prompt begins with reasoning")
-    reused = await run(family, template(family), reasoning=reasoning)
+    source = template(family)
+    markers = wire_format(family.format).reasoning or ()
+    if reasoning and not any(marker in source for marker in markers) and family.format != "harmony":
+        pytest.skip("the template knows no reasoning, so the model may not begin with it")
+    reused = await run(family, source, reasoning=reasoning)
     record_property("reused", reused)
     print(f"{family.format}, {family.template}: {reused:.2%}")
     assert reused >= 0.99

@@ -1,7 +1,9 @@
 """The same turn cut into tokens in every way: vocabularies made to hold just these pieces."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from random import Random
+from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from larksong.engine.engine import Engine
 from larksong.engine.events import Events
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, wire_format
+from larksong.grammars.formats.gemma4 import OTHER_NAME
 from tests.support.schemas import instances, meaning, parameters
 from tests.support.vocabularies import cut, split_markers, vocabulary
 
@@ -29,8 +32,18 @@ def turns(draw: st.DrawFn, name: str) -> tuple[list[Tool], str]:
     except GrammarsError:
         assume(False)  # the format cannot carry such names
     calls = [(tool.name, draw(instances(meaning(tool.parameters, closed=True)))) for tool in called]
+    if name == "gemma4":  # names stand there without quotes
+        assume(all(re.fullmatch(OTHER_NAME, key) for _, arguments in calls for key in _keys(arguments)))
     text = wire.render_calls(calls) if calls else ""
     return tools, with_content(wire, draw(st.sampled_from(CONTENTS)), text)
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """The names of all members in a value."""
+    if isinstance(value, dict):
+        yield from value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(inner)
 
 
 def with_content(wire: WireFormat, content: str, calls: str) -> str:

@@ -105,7 +105,8 @@ async def test_a_long_prompt_is_read_in_turns_with_others(tiny_backend: Transfor
             await anext(items)
         order.append(name)
 
-    await asyncio.gather(first_step("long", (20,) * 500), first_step("short", (20,)))
+    # No other test has a prompt that begins like this: what was read before is not read again.
+    await asyncio.gather(first_step("long", (23,) * 500), first_step("short", (20,)))
     assert order == ["short", "long"]
 
 
