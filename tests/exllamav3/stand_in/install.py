@@ -26,6 +26,8 @@ def install() -> ModuleType:
     sys.modules.update(stubs)
     try:
         package = importlib.import_module("exllamav3")
+        # It imports this when it loads the first model.
+        importlib.import_module("exllamav3.architecture.architectures")
     finally:
         for name in stubs:  # other packages ask whether triton is there
             del sys.modules[name]
