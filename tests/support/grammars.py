@@ -69,6 +69,10 @@ def ended(part: Grammar, vocabulary: Vocabulary) -> Grammar:
     )
 
 
+class TooManyTerminals(Exception):
+    """There are fewer letters than the grammar has terminals."""
+
+
 def lettered(part: Grammar) -> tuple[Grammar, dict[str, str]]:
     """The expanded grammar with a letter for each terminal's text, and the letters: bytes stand for terminals.
 
@@ -79,7 +83,8 @@ def lettered(part: Grammar) -> tuple[Grammar, dict[str, str]]:
         name for name, terminal in readable.terminals.items() if not isinstance(terminal.definition, Special)
     ]
     letters = {name: chr(0x21 + i) for i, name in enumerate(names)}
-    assert len(letters) < 0x7F - 0x21
+    if len(letters) >= 0x7F - 0x21:
+        raise TooManyTerminals
     terminals = dict(readable.terminals)
     for name, letter in letters.items():
         was = readable.terminals[name].definition
