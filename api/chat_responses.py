@@ -9,6 +9,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
+from larksong.api.answer import Answer
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.generation import Model, Turn, TurnEnd, TurnStep
 from larksong.api.logprobs import LogprobWriter
@@ -165,7 +166,7 @@ async def completion(
     turns: Sequence[Turn], model: Model, style: AnswerStyle, totals: Totals
 ) -> ChatCompletion:
     """The turns as one answer, each a choice."""
-    answers = [_Answer() for _ in turns]
+    answers = [Answer() for _ in turns]
     writers = [LogprobWriter(model) for _ in turns] if style.logprobs else []
     ends: dict[int, TurnEnd] = {}
     async with aclosing(merged([turn.run() for turn in turns])) as items:
@@ -181,7 +182,7 @@ async def completion(
     for index, answer in enumerate(answers):
         choice: Choice = {
             "index": index,
-            "message": answer.message(style),
+            "message": _message(answer, style),
             "finish_reason": finish_reason(ends[index], style),
         }
         if writers:
@@ -224,43 +225,20 @@ def choice_delta(delta: Delta, style: AnswerStyle = DEFAULT_STYLE) -> ChoiceDelt
             return {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
 
 
-class _Answer:
-    """The message that deltas add up to."""
-
-    def __init__(self) -> None:
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._calls: list[CallDelta] = []
-        self._arguments: list[list[str]] = []
-
-    def add(self, delta: Delta) -> None:
-        match delta:
-            case ContentDelta(text):
-                self._content.append(text)
-            case ReasoningDelta(text):
-                self._reasoning.append(text)
-            case CallDelta():
-                self._calls.append(delta)
-                self._arguments.append([])
-            case ArgumentsDelta(index, fragment):
-                self._arguments[index].append(fragment)
-
-    def message(self, style: AnswerStyle) -> AssistantMessage:
-        message: AssistantMessage = {"role": "assistant", "content": "".join(self._content) or None}
-        if reasoning := "".join(self._reasoning):
-            if style.reasoning != "reasoning":
-                message["reasoning_content"] = reasoning
-            if style.reasoning != "reasoning_content":
-                message["reasoning"] = reasoning
-        calls = [
-            _tool_call(call, "".join(arguments))
-            for call, arguments in zip(self._calls, self._arguments, strict=True)
-        ]
-        if calls and style.legacy:
-            message["function_call"] = calls[0]["function"]
-        elif calls:
-            message["tool_calls"] = calls
-        return message
+def _message(answer: Answer, style: AnswerStyle) -> AssistantMessage:
+    """An answer as the message of a completion."""
+    message: AssistantMessage = {"role": "assistant", "content": answer.content or None}
+    if reasoning := answer.reasoning:
+        if style.reasoning != "reasoning":
+            message["reasoning_content"] = reasoning
+        if style.reasoning != "reasoning_content":
+            message["reasoning"] = reasoning
+    calls = [_tool_call(call, arguments) for call, arguments in answer.calls]
+    if calls and style.legacy:
+        message["function_call"] = calls[0]["function"]
+    elif calls:
+        message["tool_calls"] = calls
+    return message
 
 
 def _tool_call(call: CallDelta, arguments: str) -> ToolCall:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from larksong.api.answer import Answer
 from larksong.api.call_memory import CallMemory, WrittenCall, WrittenTurn
-from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
+from larksong.api.deltas import Delta
 from larksong.api.prompt_writer import Prompt
 from larksong.engine.backends.base import Finish, Step
 from larksong.engine.vocabulary import Vocabulary
@@ -24,10 +25,7 @@ class TurnRecorder:
         self._vocabulary = vocabulary
         self._tokens: list[int] = []
         self._thought = 0 if prompt.in_reasoning else None
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._calls: list[CallDelta] = []
-        self._arguments: list[list[str]] = []
+        self._answer = Answer()
 
     def add(self, item: Step | Finish, deltas: Sequence[Delta], *, thinks: bool) -> None:
         """Take note of a step; `thinks`: its token is reasoning."""
@@ -36,33 +34,21 @@ class TurnRecorder:
             if thinks:
                 self._thought = len(self._tokens)
         for delta in deltas:
-            match delta:
-                case ContentDelta(text):
-                    self._content.append(text)
-                case ReasoningDelta(text):
-                    self._reasoning.append(text)
-                case CallDelta():
-                    self._calls.append(delta)
-                    self._arguments.append([])
-                case ArgumentsDelta(index, fragment):
-                    self._arguments[index].append(fragment)
+            self._answer.add(delta)
 
     def keep(self) -> None:
         """Remember the turn, which has ended by itself, if it has calls."""
-        if not self._calls or not self._header:
+        calls = self._answer.calls
+        if not calls or not self._header:
             return
-        calls = (
-            WrittenCall(call.id, call.name, "".join(arguments))
-            for call, arguments in zip(self._calls, self._arguments, strict=True)
-        )
         self._memory.keep(
             WrittenTurn(
                 self._header,
                 tuple(self._tokens),
                 self._answer_at(),
-                "".join(self._reasoning),
-                "".join(self._content),
-                tuple(calls),
+                self._answer.reasoning,
+                self._answer.content,
+                tuple(WrittenCall(call.id, call.name, arguments) for call, arguments in calls),
             )
         )
 

@@ -59,8 +59,7 @@ class Automaton:
 
     def mask(self, configuration: Configuration) -> NDArray[np.int32]:
         """The tokens that may follow: packed words, read-only, the same object for the same set."""
-        mask = configuration.mask
-        return mask if mask is not None else self.masks.of(configuration)
+        return self.masks.of(configuration)
 
     def edge(self, configuration: Configuration, token: int) -> Edge | None:
         """Where a token leads, or None where it is refused."""
