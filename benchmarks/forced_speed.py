@@ -1,7 +1,7 @@
 """`python -m benchmarks.forced_speed`: the demo's calls on the CPU, with forced tokens and without.
 
 Runs `larksong demo` as it is, prompts, HTTP and all; only its backend also notes what it wrote. Runs with and
-without forced tokens, and the likely ones that go with them, alternate: what else the machine does meets both.
+without forced tokens, and the likely ones that go with them, alternate: other work on the machine meets both.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The calls are those of `benchmarks.forced_calls` (`LARKSONG_CASES`). Each one is read as a turn of its own in
 the tokens that the tokenizer writes, among all tools of its client that the schema compiler takes. What is
-forced must be what comes; a wrong offer is counted and stops the benchmark with an error. `saved` is the share of
-forward passes that a backend saves that also reads likely tokens along (`Matcher.likely`).
+forced must be what comes; a wrong offer is counted and stops the benchmark with an error. `saved`: the share
+of forward passes that a backend saves that also reads likely tokens along (`Matcher.likely`).
 """
 
 from __future__ import annotations
