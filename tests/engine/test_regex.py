@@ -327,10 +327,10 @@ def test_what_is_refused_is_named_with_its_place(pattern: str, construct: str, o
     ],
 )
 def test_repetitions_beyond_the_limit_are_refused_at_once(pattern: str) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(UnsupportedPattern, match="more than 20000"):
         compile_regex(pattern, anchored=True)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_groups_nested_too_deeply_are_refused() -> None:
