@@ -426,8 +426,8 @@ def compile_regex(
     Look-aheads are taken at a fixed distance from the start of the text, such as `^(?=.*[a-z])(?!-)`.
 
     Raises `UnsupportedPattern`, which says what and where, for a pattern that is not valid (`InvalidPattern`)
-    or not regular, or whose NFA has more than `max_states` nodes. States of the DFA are made as they are met, without a
-    bound; the searches that look-aheads need visit at most `max_states` states each.
+    or not regular, or whose NFA has more than `max_states` nodes. States of the DFA are made as they are met,
+    without a bound; the searches that look-aheads need visit at most `max_states` states each.
     """
     try:
         return Compiler(Parser(pattern), json_string, max_states).compile(_parsed(pattern), anchored)
