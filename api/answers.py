@@ -62,6 +62,7 @@ async def answer(
         turns = await while_connected(request, _by(deadline, limit, prepare()))
         for turn in turns:
             turn.watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
+            turn.count_widened = served.metrics.count_widened(model.name)
         made = answering(turns)
         totals = made.totals
         headers = {}

@@ -351,6 +351,8 @@ class Turn:
         self._values = WidenedValues(plan.widened)
         self.watch: Callable[[Step | Finish], None] | None = None
         """called with everything that the backend gives, for metrics"""
+        self.count_widened: Callable[[Sequence[WidenedKeyword]], None] | None = None
+        """called with the keywords that were not enforced, for metrics"""
 
     async def run(self) -> AsyncGenerator[TurnStep | TurnEnd, None]:
         """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
@@ -377,7 +379,10 @@ class Turn:
                     if stop is None or not stop.found:
                         continue
                     reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
-                    yield TurnEnd((), reason, written, reasoning_tokens=thought, stop=stop.found)
+                    widened = await self._check_widened()
+                    yield TurnEnd(
+                        (), reason, written, widened=widened, reasoning_tokens=thought, stop=stop.found
+                    )
                     return
                 if item.reason == "error":
                     raise ServerFault(f"The generation failed: {item.error}")
@@ -391,13 +396,19 @@ class Turn:
                     reason,
                     written,
                     item.finished_calls if reason == "length" else None,
-                    await self._values.check(),
+                    await self._check_widened(),
                     item.cached_tokens,
                     thought,
                     item.events,
                     self._compat.warnings if self._compat is not None else (),
                     stop.found if stop is not None else None,
                 )
+
+    async def _check_widened(self) -> Sequence[WidenedKeyword]:
+        found = await self._values.check()
+        if self.count_widened is not None:
+            self.count_widened(found)
+        return found
 
     def _read(self, item: Step | Finish) -> list[Delta]:
         assert self._compat is not None
