@@ -28,6 +28,7 @@ from larksong.engine.events import (
 )
 
 _ID_ALPHABET = string.ascii_letters + string.digits
+_OUTSIDE = (Content, Reasoning, FunctionOpen)
 
 
 def new_call_id() -> str:
@@ -53,7 +54,10 @@ class DeltaEmitter:
     def feed(self, events: Iterable[ParseEvent]) -> list[Delta]:
         """The deltas of one step; a call's arguments grow by at most one delta a step."""
         deltas: list[Delta] = []
+        fragments: list[str] = []
         for event in events:
+            if fragments and isinstance(event, _OUTSIDE):
+                deltas.append(self._arguments(fragments))
             match event:
                 case Content(data):
                     if text := self._content.feed(data):
@@ -71,8 +75,17 @@ class DeltaEmitter:
                 case _:
                     assert self._call is not None, f"{event} outside of a call"
                     if fragment := self._call.feed(event):
-                        _append_fragment(deltas, ArgumentsDelta(self._call.index, fragment))
+                        fragments.append(fragment)
+        if fragments:
+            deltas.append(self._arguments(fragments))
         return deltas
+
+    def _arguments(self, fragments: list[str]) -> ArgumentsDelta:
+        """What the open call has gathered, in one delta; empties `fragments`."""
+        assert self._call is not None
+        fragment = "".join(fragments)
+        fragments.clear()
+        return ArgumentsDelta(self._call.index, fragment)
 
 
 class _OpenCall:
@@ -115,11 +128,3 @@ class _OpenCall:
                 return "{}" if self._value is None else ""
             case _:
                 raise AssertionError(f"{event} inside a call's arguments")
-
-
-def _append_fragment(deltas: list[Delta], delta: ArgumentsDelta) -> None:
-    last = deltas[-1] if deltas else None
-    if isinstance(last, ArgumentsDelta) and last.index == delta.index:
-        delta = ArgumentsDelta(delta.index, last.fragment + delta.fragment)
-        deltas.pop()
-    deltas.append(delta)
