@@ -69,6 +69,8 @@ class TextReader:
         self._parameter: str | None = None
         self._raw = bytearray()
         """what was read since the last event: text, if it turns out to begin nothing"""
+        self._behind_call = self._behind_turn = False
+        """whether nothing but markup was read since the last call's end; and whether the turn was whole then"""
         self.warnings: list[str] = []
 
     def feed(self, data: bytes) -> Events:
@@ -92,7 +94,7 @@ class TextReader:
                 if edge is not None:
                     self._raw.append(data[at])
                     at += 1
-                    if edge.events or edge.branches:
+                    if edge.events or edge.branches or self._behind_call:
                         self._take(edge.target, edge.events, edge.branches, found)
                     else:
                         self._at = edge.target
@@ -187,18 +189,22 @@ class TextReader:
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
+        found: list[ParseEvent] = []
         edge = self._automaton.edge(self._at, token)
+        if edge is None and (self._behind_turn or (self._function is not None and self._may_end())):
+            self._end(found)
+            self._begin(self._again)
+            edge = self._automaton.edge(self._at, token)
         if edge is None:
             names = {id: text for text, id in self._automaton.vocabulary.special.items()}
-            return self.feed(names.get(token, "").encode())
-        found: list[ParseEvent] = []
+            return coalesce([*found, *self.feed(names.get(token, "").encode())])
         self._take(edge.target, edge.events, edge.branches, found)
         return coalesce(found)
 
     def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
         """Read a piece; what of it is to be read later goes on top of `pending`."""
         edge = self._automaton.edges.step(self._at, data)
-        structural = edge is not None and self._changes(edge)
+        structural = edge is not None and (self._behind_call or self._changes(edge))
         if len(data) > 1 and (edge is None or structural):
             half = len(data) // 2
             pending += (data[half:], data[:half])
@@ -228,6 +234,10 @@ class TextReader:
             self._told(event, found)
         if events and _is_answer(target):
             self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
+        if self._behind_call and self._may_end():
+            # What came before was markup, whatever follows.
+            self._behind_turn = True
+            self._raw.clear()
 
     def _kept(self, branches: tuple[Branch, ...]) -> bool:
         """Let the two readings of a value go on side by side, if that is what the step is."""
@@ -270,6 +280,7 @@ class TextReader:
             case FunctionOpen(name):
                 event = FunctionOpen(name or self._name.decode(errors="replace"))
                 self._function = event.name
+                self._behind_call = self._behind_turn = False
             case ParameterOpen(name):
                 event = ParameterOpen(name or self._name.decode(errors="replace"))
                 self._parameter = event.name
@@ -280,6 +291,9 @@ class TextReader:
                     self._parameter = None
                     found.append(ParameterClose())
                 self._function = None
+                self._behind_call = True
+            case Content() | Reasoning():
+                self._behind_call = self._behind_turn = False
         self._name = b""
         if self._spelled is not None:
             event = self._spelled.take(event, found)
@@ -302,6 +316,8 @@ class TextReader:
             text = byte
         elif whole:
             text = byte
+        elif self._behind_turn:
+            whole = True  # up to where the text of `_raw` begins
         elif at_start or not text[:-1].strip():
             # Not even text can begin so.
             found.append(Content(text))
@@ -313,11 +329,15 @@ class TextReader:
                 first += 1
             found.append(Content(text[:first]))
             text = text[first:]
-        self._automaton = self._again if whole else self._on
-        self._at, self._open, self._name = self._automaton.start, {}, b""
-        self._raw.clear()
+        self._begin(self._again if whole else self._on)
         if text:
             pending.append(text)
+
+    def _begin(self, automaton: Automaton) -> None:
+        self._automaton, self._at = automaton, automaton.start
+        self._open, self._name = {}, b""
+        self._raw.clear()
+        self._behind_call = self._behind_turn = False
 
     def _close(self, found: list[ParseEvent]) -> None:
         if self._parameter is not None:
@@ -350,7 +370,8 @@ class TextReader:
             self.warnings.append(f"the call of {self._function!r} is not complete")
             if not cut:
                 self._close(found)
-        elif held is None and self._raw.strip():
+        elif held is None and self._raw.strip() and (self._behind_turn or not self._behind_call):
+            # Not the beginning of what would have ended the call: that is markup.
             found.append(Content(bytes(self._raw)))
         return coalesce(found)
 
@@ -363,6 +384,11 @@ class TextReader:
                 self._take(edge.target, edge.events, edge.branches, found)
                 return True
         return False
+
+    def _may_end(self) -> bool:
+        """Whether the turn is whole."""
+        ends = self._automaton.vocabulary.eos_ids
+        return any(self._automaton.edge(self._at, token) is not None for token in ends)
 
     def _decide(self, found: list[ParseEvent]) -> None:
         """Of several readings of a value keep the typed one."""

@@ -68,6 +68,7 @@ To call functions, write: {example}"""
 
 class Gemma4(WireFormat):
     name = "gemma4"
+    remarks = True
     call_marker = OPEN
     function_prefix = "call:"
     spelled = (QUOTE, '"')

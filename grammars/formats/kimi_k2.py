@@ -37,6 +37,7 @@ calls, and its arguments as JSON:
 class KimiK2(JsonFormat):
     name = "kimi_k2"
     section_marker = SECTION
+    remarks = True
     call_marker = OPEN
     function_prefix = "functions."
     open_prefixes = ("functions.", " functions.", "")
