@@ -1,7 +1,7 @@
 """Places: where a reader stands inside a call, with the bytes that only continue a value from there.
 
-Most bytes of a call reveal nothing yet, or a piece of JSON, or a piece for each of the two readings of a value
-whose type is still open. What such a byte does is known once it was read, whatever the turn.
+Most bytes of a call reveal nothing yet, or a piece of JSON, or a piece for each of the two readings of a
+value whose type is still open. What such a byte does is known once it was read, whatever the turn.
 """
 
 from __future__ import annotations

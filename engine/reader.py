@@ -70,7 +70,7 @@ class TextReader:
         self._raw = bytearray()
         """what was read since the last event: text, if it turns out to begin nothing"""
         self._behind_call = self._behind_turn = False
-        """whether nothing but markup was read since the last call's end; and whether the turn was whole then"""
+        """whether only markup was read since the last call's end, and whether the turn was whole then"""
         self.warnings: list[str] = []
 
     def feed(self, data: bytes) -> Events:

@@ -141,9 +141,12 @@ class WireFormat(ABC):
         """A turn of several calls as the model family writes it."""
         return self.separator.join(self.render_call(name, arguments) for name, arguments in calls)
 
-    def history_id(self, id: str) -> str:
-        """A call's id as the family's chat template takes it."""
-        return id
+    def history_ids(self, calls: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The ids of a conversation's calls as the family's chat template takes them.
+
+        `calls`: the id and the function's name of each, in order.
+        """
+        return {id: id for id, _ in calls}
 
     def written_ids(self, text: str) -> list[str]:
         """The ids that a turn's calls have in its text; empty in formats that write none."""
@@ -160,17 +163,28 @@ class WireFormat(ABC):
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         """Refuse names that the format cannot carry (`InvalidToolName`)."""
-        if not tool.name or not tool.name.isprintable():
-            raise InvalidToolName(f"{tool.name!r} cannot be a tool's name in {self.name}", tool=tool.name)
+        self.refuse_name(tool, "")
 
     def refuse_name(self, tool: Tool, unfit: str) -> None:
-        """Refuse a tool's name that has one of the characters `unfit`, which would end it too early."""
-        for character in unfit:
-            if character in tool.name:
-                raise InvalidToolName(
-                    f"{tool.name!r} cannot be a tool's name in {self.name}: it has {character!r}",
-                    tool=tool.name,
-                )
+        """Refuse a tool's name that is empty, or has a character that is not printable or one of `unfit`.
+
+        Those of `unfit` would end the name too early.
+        """
+        wrong = unfit_name(tool.name, unfit)
+        if wrong:
+            raise InvalidToolName(
+                f"{tool.name!r} cannot be a tool's name in {self.name}: {wrong}", tool=tool.name
+            )
+
+    def refuse_parameter(self, tool: Tool, name: str, unfit: str, pointer: str) -> None:
+        """Refuse a parameter's or member's name for the same reasons; `pointer` is where it is declared."""
+        wrong = unfit_name(name, unfit)
+        if wrong:
+            raise InvalidToolName(
+                f"tool {tool.name!r}: {name!r} cannot be a parameter's name in {self.name}: {wrong}",
+                tool=tool.name,
+                pointer=pointer,
+            )
 
     # -- what all formats share
 
@@ -469,6 +483,18 @@ class WireFormat(ABC):
     def one_of(texts: Sequence[str]) -> Definition:
         """One of some spellings."""
         return Literal(texts[0]) if len(texts) == 1 else Choice(tuple((text, None) for text in texts))
+
+
+def unfit_name(name: str, unfit: str) -> str:
+    """Why a name cannot be written, and what helps; "" where it can."""
+    if not name:
+        return "it is empty; give it at least one character"
+    for character in name:
+        if character in unfit:
+            return f"it has {character!r}, which means something else there; rename it without"
+        if not character.isprintable():
+            return f"it has {character!r}, which is not printable; rename it without"
+    return ""
 
 
 def spellings(definition: Definition) -> list[str]:
