@@ -28,6 +28,7 @@ from larksong.engine.events import (
 )
 
 _ID_ALPHABET = string.ascii_letters + string.digits
+_OUTSIDE = (Content, Reasoning, FunctionOpen)
 
 
 def new_call_id() -> str:
@@ -49,14 +50,19 @@ class DeltaEmitter:
         self._answer = JsonText()
         self._call: _OpenCall | None = None
         self._calls = 0
+        self._blanks: str | None = None
+        """behind a call: the blanks so far, which are content only if text follows"""
 
     def feed(self, events: Iterable[ParseEvent]) -> list[Delta]:
         """The deltas of one step; a call's arguments grow by at most one delta a step."""
         deltas: list[Delta] = []
+        fragments: list[str] = []
         for event in events:
+            if fragments and isinstance(event, _OUTSIDE):
+                deltas.append(self._arguments(fragments))
             match event:
                 case Content(data):
-                    if text := self._content.feed(data):
+                    if text := self._behind_call(self._content.feed(data)):
                         deltas.append(ContentDelta(text))
                 case Reasoning(data):
                     if text := self._reasoning.feed(data):
@@ -68,11 +74,32 @@ class DeltaEmitter:
                     self._call = _OpenCall(self._calls)
                     deltas.append(CallDelta(self._calls, self._call_id(), name))
                     self._calls += 1
+                    self._blanks = None
                 case _:
                     assert self._call is not None, f"{event} outside of a call"
                     if fragment := self._call.feed(event):
-                        _append_fragment(deltas, ArgumentsDelta(self._call.index, fragment))
+                        fragments.append(fragment)
+                    if isinstance(event, CallClose):
+                        self._blanks = ""
+        if fragments:
+            deltas.append(self._arguments(fragments))
         return deltas
+
+    def _behind_call(self, text: str) -> str:
+        """Visible text less the line breaks right behind a call, and less blanks that nothing follows."""
+        if self._blanks is None:
+            return text
+        text = (self._blanks + text).lstrip("\n")
+        is_blank = not text.strip()
+        self._blanks = text if is_blank else None
+        return "" if is_blank else text
+
+    def _arguments(self, fragments: list[str]) -> ArgumentsDelta:
+        """What the open call has gathered, in one delta; empties `fragments`."""
+        assert self._call is not None
+        fragment = "".join(fragments)
+        fragments.clear()
+        return ArgumentsDelta(self._call.index, fragment)
 
 
 class _OpenCall:
@@ -115,11 +142,3 @@ class _OpenCall:
                 return "{}" if self._value is None else ""
             case _:
                 raise AssertionError(f"{event} inside a call's arguments")
-
-
-def _append_fragment(deltas: list[Delta], delta: ArgumentsDelta) -> None:
-    last = deltas[-1] if deltas else None
-    if isinstance(last, ArgumentsDelta) and last.index == delta.index:
-        delta = ArgumentsDelta(delta.index, last.fragment + delta.fragment)
-        deltas.pop()
-    deltas.append(delta)

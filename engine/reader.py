@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from typing import Final, cast
 from weakref import WeakKeyDictionary
 
 from larksong.engine.automaton import Automaton
@@ -28,6 +29,7 @@ from larksong.engine.events import (
     Text,
     coalesce,
 )
+from larksong.engine.places import JSON, TEXT, Place, Step, continues, places_of
 from larksong.engine.runs import Run, run_at
 from larksong.engine.spelled import Spelled
 from larksong.engine.stack import Bound, Branch, Configuration, Edge
@@ -41,6 +43,8 @@ _KNOWN_RUNS: WeakKeyDictionary[Automaton, dict[tuple[Bound, int], Run | None]] =
 
 # Terminals nest in the depth of Python's stack while a piece is read.
 _PIECE = 48
+
+_UNKNOWN: Final = cast(Step, object())
 
 
 class TextReader:
@@ -65,6 +69,8 @@ class TextReader:
         self._parameter: str | None = None
         self._raw = bytearray()
         """what was read since the last event: text, if it turns out to begin nothing"""
+        self._behind_call = self._behind_turn = False
+        """whether only markup was read since the last call's end, and whether the turn was whole then"""
         self.warnings: list[str] = []
 
     def feed(self, data: bytes) -> Events:
@@ -72,8 +78,12 @@ class TextReader:
         found: list[ParseEvent] = []
         at = 0
         while at < len(data):
+            if self._bytes_are_tokens and self._function is not None:
+                at = self._inside(data, at, found)
+                if at == len(data):
+                    break
             here = self._at
-            run = self._runs[here] if here in self._runs else self._runs.setdefault(here, self._run())
+            run = self._runs[here] if here in self._runs else self._runs.setdefault(here, self._run(here))
             if run is not None and (match := run.pattern.match(data, at)) is not None:
                 at = match.end()
                 self._told(run.event(match.group()), found)
@@ -82,21 +92,12 @@ class TextReader:
                 # What stands beside runs is much the same in all turns: its ways are known.
                 edge = self._automaton.edge(here, data[at])
                 if edge is not None:
-                    byte, events = data[at], edge.events
+                    self._raw.append(data[at])
                     at += 1
-                    # By far the most bytes tell nothing yet, or a piece of a JSON value.
-                    if not events and (not edge.branches or self._kept(edge.branches)):
+                    if edge.events or edge.branches or self._behind_call:
+                        self._take(edge.target, edge.events, edge.branches, found)
+                    else:
                         self._at = edge.target
-                        self._raw.append(byte)
-                        continue
-                    quiet = self._spelled is None or not self._spelled.held
-                    if len(events) == 1 and type(events[0]) is Json and not edge.branches and quiet:
-                        self._at, self._name = edge.target, b""
-                        self._raw.clear()
-                        found.append(events[0])
-                        continue
-                    self._raw.append(byte)
-                    self._take(edge.target, events, edge.branches, found)
                     continue
             size = _PIECE if run is None else 1
             pending = [data[at : at + size]]
@@ -105,11 +106,76 @@ class TextReader:
                 self._read(pending.pop(), pending, found)
         return coalesce(found)
 
-    def _run(self) -> Run | None:
-        """The bytes that change nothing where the reader stands: most bytes of a long value."""
-        if len(self._at.threads) != 1:
+    def _inside(self, data: bytes, at: int, found: list[ParseEvent]) -> int:
+        """Read on inside a call from `at`, as far as bytes only continue a value; where that ends.
+
+        What was read since the last event is of no use there (see `_refused`).
+        """
+        place = self._place(self._at)
+        json, text, size = bytearray(), bytearray(), len(data)
+        is_open = place.is_open
+        while at < size:
+            run = place.run
+            if run is not None and (match := run.pattern.match(data, at)) is not None:
+                at = match.end()
+                if place.run_is_text:
+                    if json:
+                        self._told(Json(bytes(json)), found)
+                        json.clear()
+                    text += match.group()
+                else:
+                    if text:
+                        self._told(Text(bytes(text)), found)
+                        text.clear()
+                    json += match.group()
+                if at == size:
+                    break
+            step = place.steps.get(data[at], _UNKNOWN)
+            if step is _UNKNOWN:
+                step = self._step(place, data[at])
+            if step is None:
+                break
+            place = step.place
+            at += 1
+            if step.json:
+                if text and not is_open:
+                    self._told(Text(bytes(text)), found)
+                    text.clear()
+                json += step.json
+            if step.text:
+                if json and not is_open:
+                    self._told(Json(bytes(json)), found)
+                    json.clear()
+                text += step.text
+        self._at = place.configuration
+        # The value's type is open at both ends or at none: what settles it does more than continue it.
+        for kind, event in ((JSON, Json(bytes(json))), (TEXT, Text(bytes(text)))):
+            if event.data and is_open:
+                self._open[kind].append(event)
+            elif event.data:
+                self._told(event, found)
+        return at
+
+    def _place(self, configuration: Configuration) -> Place:
+        places = places_of(self._automaton)
+        found = places.get(configuration)
+        if found is None:
+            place = Place(configuration, self._run(configuration))
+            found = places.setdefault(configuration, place)
+        return found
+
+    def _step(self, place: Place, byte: int) -> Step | None:
+        edge = self._automaton.edge(place.configuration, byte)
+        told = continues(edge) if edge is not None else None
+        if edge is None or told is None or edge.target.ambiguous != place.is_open:
+            return place.steps.setdefault(byte, None)
+        return place.steps.setdefault(byte, Step(self._place(edge.target), *told))
+
+    def _run(self, at: Configuration) -> Run | None:
+        """The bytes that change nothing in a configuration: most bytes of a long value."""
+        if len(at.threads) != 1:
             return None
-        (thread,) = self._at.threads
+        (thread,) = at.threads
         event = _RUNS.get(thread.bound.terminal.role)
         if event is None or not thread.bound.streams:
             return None
@@ -123,18 +189,22 @@ class TextReader:
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
+        found: list[ParseEvent] = []
         edge = self._automaton.edge(self._at, token)
+        if edge is None and (self._behind_turn or (self._function is not None and self._may_end())):
+            self._end(found)
+            self._begin(self._again)
+            edge = self._automaton.edge(self._at, token)
         if edge is None:
             names = {id: text for text, id in self._automaton.vocabulary.special.items()}
-            return self.feed(names.get(token, "").encode())
-        found: list[ParseEvent] = []
+            return coalesce([*found, *self.feed(names.get(token, "").encode())])
         self._take(edge.target, edge.events, edge.branches, found)
         return coalesce(found)
 
     def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
         """Read a piece; what of it is to be read later goes on top of `pending`."""
         edge = self._automaton.edges.step(self._at, data)
-        structural = edge is not None and self._changes(edge)
+        structural = edge is not None and (self._behind_call or self._changes(edge))
         if len(data) > 1 and (edge is None or structural):
             half = len(data) // 2
             pending += (data[half:], data[:half])
@@ -164,6 +234,10 @@ class TextReader:
             self._told(event, found)
         if events and _is_answer(target):
             self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
+        if self._behind_call and self._may_end():
+            # What came before was markup, whatever follows.
+            self._behind_turn = True
+            self._raw.clear()
 
     def _kept(self, branches: tuple[Branch, ...]) -> bool:
         """Let the two readings of a value go on side by side, if that is what the step is."""
@@ -206,6 +280,7 @@ class TextReader:
             case FunctionOpen(name):
                 event = FunctionOpen(name or self._name.decode(errors="replace"))
                 self._function = event.name
+                self._behind_call = self._behind_turn = False
             case ParameterOpen(name):
                 event = ParameterOpen(name or self._name.decode(errors="replace"))
                 self._parameter = event.name
@@ -216,6 +291,9 @@ class TextReader:
                     self._parameter = None
                     found.append(ParameterClose())
                 self._function = None
+                self._behind_call = True
+            case Content() | Reasoning():
+                self._behind_call = self._behind_turn = False
         self._name = b""
         if self._spelled is not None:
             event = self._spelled.take(event, found)
@@ -238,6 +316,8 @@ class TextReader:
             text = byte
         elif whole:
             text = byte
+        elif self._behind_turn:
+            whole = True  # up to where the text of `_raw` begins
         elif at_start or not text[:-1].strip():
             # Not even text can begin so.
             found.append(Content(text))
@@ -249,11 +329,15 @@ class TextReader:
                 first += 1
             found.append(Content(text[:first]))
             text = text[first:]
-        self._automaton = self._again if whole else self._on
-        self._at, self._open, self._name = self._automaton.start, {}, b""
-        self._raw.clear()
+        self._begin(self._again if whole else self._on)
         if text:
             pending.append(text)
+
+    def _begin(self, automaton: Automaton) -> None:
+        self._automaton, self._at = automaton, automaton.start
+        self._open, self._name = {}, b""
+        self._raw.clear()
+        self._behind_call = self._behind_turn = False
 
     def _close(self, found: list[ParseEvent]) -> None:
         if self._parameter is not None:
@@ -286,7 +370,8 @@ class TextReader:
             self.warnings.append(f"the call of {self._function!r} is not complete")
             if not cut:
                 self._close(found)
-        elif held is None and self._raw.strip():
+        elif held is None and self._raw.strip() and (self._behind_turn or not self._behind_call):
+            # Not the beginning of what would have ended the call: that is markup.
             found.append(Content(bytes(self._raw)))
         return coalesce(found)
 
@@ -299,6 +384,11 @@ class TextReader:
                 self._take(edge.target, edge.events, edge.branches, found)
                 return True
         return False
+
+    def _may_end(self) -> bool:
+        """Whether the turn is whole."""
+        ends = self._automaton.vocabulary.eos_ids
+        return any(self._automaton.edge(self._at, token) is not None for token in ends)
 
     def _decide(self, found: list[ParseEvent]) -> None:
         """Of several readings of a value keep the typed one."""
