@@ -54,25 +54,35 @@ class DeltaEmitter:
         """The deltas of one step; a call's arguments grow by at most one delta a step."""
         deltas: list[Delta] = []
         for event in events:
-            match event:
+            match event:  # pieces of text come first: nearly every event is one
+                case Json(data) if self._call is None:
+                    if text := self._answer.feed(data):
+                        deltas.append(ContentDelta(text))
+                case Json() | Text():
+                    self._argue(event, deltas)
                 case Content(data):
                     if text := self._content.feed(data):
                         deltas.append(ContentDelta(text))
                 case Reasoning(data):
                     if text := self._reasoning.feed(data):
                         deltas.append(ReasoningDelta(text))
-                case Json(data) if self._call is None:
-                    if text := self._answer.feed(data):
-                        deltas.append(ContentDelta(text))
                 case FunctionOpen(name):
                     self._call = _OpenCall(self._calls)
                     deltas.append(CallDelta(self._calls, self._call_id(), name))
                     self._calls += 1
                 case _:
-                    assert self._call is not None, f"{event} outside of a call"
-                    if fragment := self._call.feed(event):
-                        _append_fragment(deltas, ArgumentsDelta(self._call.index, fragment))
+                    self._argue(event, deltas)
         return deltas
+
+    def _argue(self, event: ParseEvent, deltas: list[Delta]) -> None:
+        """Add what `event` adds to the open call's arguments; to the last delta, if it is of them."""
+        call = self._call
+        assert call is not None, f"{event} outside of a call"
+        if fragment := call.feed(event):
+            if deltas and isinstance(last := deltas[-1], ArgumentsDelta) and last.index == call.index:
+                fragment = last.fragment + fragment
+                deltas.pop()
+            deltas.append(ArgumentsDelta(call.index, fragment))
 
 
 class _OpenCall:
@@ -88,11 +98,10 @@ class _OpenCall:
     def feed(self, event: ParseEvent) -> str:
         """The piece of the arguments' JSON text that `event` adds."""
         match event:
-            case ParameterOpen(name):
-                separator = ", " if self._parameters else "{"
-                self._parameters += 1
-                self._value = None
-                return f"{separator}{json.dumps(name, ensure_ascii=False)}: "
+            case Json(data):
+                if self._value is None:
+                    self._value = JsonText()
+                return self._value.feed(data)
             case Text(data):
                 opening = ""
                 if isinstance(self._value, JsonText):
@@ -101,10 +110,11 @@ class _OpenCall:
                 if self._value is None:
                     self._value, opening = EscapedText(), '"'
                 return opening + self._value.feed(data)
-            case Json(data):
-                if self._value is None:
-                    self._value = JsonText()
-                return self._value.feed(data)
+            case ParameterOpen(name):
+                separator = ", " if self._parameters else "{"
+                self._parameters += 1
+                self._value = None
+                return f"{separator}{json.dumps(name, ensure_ascii=False)}: "
             case ParameterClose():
                 if self._value is None:  # only a string can be empty
                     return '""'
@@ -115,11 +125,3 @@ class _OpenCall:
                 return "{}" if self._value is None else ""
             case _:
                 raise AssertionError(f"{event} inside a call's arguments")
-
-
-def _append_fragment(deltas: list[Delta], delta: ArgumentsDelta) -> None:
-    last = deltas[-1] if deltas else None
-    if isinstance(last, ArgumentsDelta) and last.index == delta.index:
-        delta = ArgumentsDelta(delta.index, last.fragment + delta.fragment)
-        deltas.pop()
-    deltas.append(delta)
