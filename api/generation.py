@@ -190,8 +190,7 @@ class Model:
         that cannot be finished within its tokens.
         """
         # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
-        generation, prompt = await asyncio.to_thread(self._generation, request)
-        widened = await asyncio.to_thread(_widened, request)
+        generation, prompt, widened = await asyncio.to_thread(self._prepared, request)
         room = self.backend.context_length - len(prompt.tokens)
         return Turn(
             TurnPlan(
@@ -239,6 +238,9 @@ class Model:
             calls=request.calls is not None or not request.tools,
             masked=request.calls is not None,
         )
+
+    def _prepared(self, request: TurnRequest) -> tuple[Generation, Prompt, list[WidenedSchema]]:
+        return *self._generation(request), _widened(request)
 
     def _generation(self, request: TurnRequest) -> tuple[Generation, Prompt]:
         tools = request.tools if request.calls else ()
