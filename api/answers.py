@@ -30,7 +30,7 @@ class Answering:
     """An answer that is ready to be made: `stream` chunk by chunk, written as `form` says, or `whole`."""
 
     totals: Totals
-    stream: AsyncGenerator[Mapping[str, object], None] | None = None
+    stream: AsyncGenerator[Mapping[str, object] | bytes, None] | None = None
     whole: Coroutine[Any, Any, Mapping[str, object]] | None = None
     form: StreamForm = CHAT
 
