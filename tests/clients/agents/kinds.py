@@ -67,7 +67,12 @@ class Pi(Agent):
 
     def command(self, origin: str, home: Path, job: Job) -> Sequence[str | Path]:
         model = {"id": "recorded", "contextWindow": CONTEXT, "maxTokens": ANSWER, "reasoning": True}
-        provider = {"baseUrl": f"{origin}/v1", "api": "openai-completions", "apiKey": "none", "models": [model]}
+        provider = {
+            "baseUrl": f"{origin}/v1",
+            "api": "openai-completions",
+            "apiKey": "none",
+            "models": [model],
+        }
         (home / "models.json").write_text(json.dumps({"providers": {"local": provider}}))
         options = ("--provider", "local", "--model", "recorded", "--no-session", "--mode", "json")
         return [node(), PACKAGES / self.package, *options, "-p", job.sentence]
