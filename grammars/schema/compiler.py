@@ -107,7 +107,6 @@ class Compiler:
         """What a node means. Raises `Unenforceable`, or widens, as the options say."""
         found = self._expanded.get(node)
         if found is None:
-            self.document.check_time()
             self._expanding.add(node)
             try:
                 found = self._expanded[node] = self._enforced(node)
@@ -131,6 +130,7 @@ class Compiler:
         for schema in self._members[node]:
             self._loops.refuse(schema)
         while True:
+            self.document.check_time()
             try:
                 return self._expand(node)
             except CannotEnforce as refusal:

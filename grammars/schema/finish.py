@@ -76,11 +76,11 @@ class Finisher:
         language = self.language(draft)
         try:
             if not language.is_empty():
-                if language.wanted or language.unwanted:
+                if language.wanted or language.unwanted or language.excluded:
                     language.json_dfa()  # whatever is wrong with it shows now, not while decoding
                 yield StringShape(language)
         except UnsupportedPattern as error:
-            raise CannotEnforce(_blamed(draft, "pattern"), str(error)) from error
+            raise CannotEnforce(_blamed(draft, "pattern", "other_values"), str(error)) from error
 
     def number(self, draft: Draft) -> Number:
         """The numbers of a draft."""
