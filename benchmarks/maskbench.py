@@ -11,7 +11,6 @@ advance). The data has no licence: it is read where it lies.
 from __future__ import annotations
 
 import argparse
-import gc
 import gzip
 import importlib.util
 import json
@@ -25,6 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from tokenizers import Tokenizer
 
+from larksong.api.garbage import settle_down
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
@@ -263,7 +263,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="take only every n-th schema")
     parser.add_argument("--engines", default=",".join(CONTENDERS))
     arguments = parser.parse_args()
-    tokenizer = arguments.tokenizer or _qwen()
+    tokenizer = arguments.tokenizer or qwen()
     encoder = Tokenizer.from_file(str(tokenizer))
     end = encoder.token_to_id(arguments.eos)
     contenders = [
@@ -271,8 +271,7 @@ def main() -> None:
         for name in arguments.engines.split(",")
         if name == "larksong" or importlib.util.find_spec(name)
     ]
-    gc.collect()
-    gc.freeze()  # as a server does once its model is loaded
+    settle_down()  # as a server does once its model is loaded
     results = [Result(contender.name) for contender in contenders]
     for number, case in enumerate(cases(arguments.data)):
         if number % arguments.every:
@@ -289,7 +288,7 @@ def main() -> None:
             print(f"{result.name}: {line}", file=sys.stderr)
 
 
-def _qwen() -> Path:
+def qwen() -> Path:
     from larksong.engine.backends.model_store import cache_folder
     from tests.support.qwen_tokenizer import qwen_tokenizer
 
