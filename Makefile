@@ -14,7 +14,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
-.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures notebook clean
+.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench bench-keywords lint types pictures figures notebook clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -73,6 +73,9 @@ bench-formats: $(VENV)/stamp-dev  ## the engine's figures and the cost of readin
 
 bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)
+
+bench-keywords: $(VENV)/stamp-bench  ## what each engine makes of the keywords of JSON Schema
+	$(BIN)/python -m benchmarks.keywords $(ARGS)
 
 lint: $(VENV)/stamp-dev  ## check style and imports
 	$(BIN)/ruff check .
