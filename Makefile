@@ -75,7 +75,7 @@ bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines),
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)
 
 bench-keywords: $(VENV)/stamp-bench  ## what each engine makes of the keywords of JSON Schema
-	$(BIN)/python -m benchmarks.keywords $(ARGS)
+	$(BIN)/python -m benchmarks.keywords
 
 lint: $(VENV)/stamp-dev  ## check style and imports
 	$(BIN)/ruff check .
