@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from larksong.api.compat_turn import CompatTurn
 from larksong.api.deltas import CallDelta, Delta
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.errors import ServerFault
+from larksong.api.garbage import settle_down
 from larksong.api.prompt import ChatMessage, ChatTemplate
 from larksong.api.prompt_writer import Prompt, PromptWriter
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
@@ -179,8 +179,7 @@ class Model:
     def warm_up(self) -> None:
         """Do now what no request should wait for; from then on the garbage collector passes over it."""
         warm_up(self._engine)
-        gc.collect()
-        gc.freeze()
+        settle_down()
 
     async def prepare(self, request: TurnRequest) -> Turn:
         """A turn that is ready to run.
