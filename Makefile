@@ -90,7 +90,7 @@ figures: $(VENV)/stamp-demo  ## print the figures that the pages of docs/ quote
 	$(BIN)/python docs/figures.py
 
 notebook: $(VENV)/stamp-notebook  ## run examples/grammar_debugging.ipynb from top to bottom and keep its outputs
-	$(BIN)/jupyter execute --inplace --timeout 170 examples/grammar_debugging.ipynb
+	$(BIN)/python docs/notebook.py
 
 clean:  ## remove .venv and everything that was built
 	rm -rf $(VENV) build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

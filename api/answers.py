@@ -30,7 +30,7 @@ class Answering:
     """An answer that is ready to be made: `stream` chunk by chunk, written as `form` says, or `whole`."""
 
     totals: Totals
-    stream: AsyncGenerator[Mapping[str, object], None] | None = None
+    stream: AsyncGenerator[Mapping[str, object] | bytes, None] | None = None
     whole: Coroutine[Any, Any, Mapping[str, object]] | None = None
     form: StreamForm = CHAT
 
@@ -62,6 +62,7 @@ async def answer(
         turns = await while_connected(request, _by(deadline, limit, prepare()))
         for turn in turns:
             turn.watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
+            turn.count_widened = served.metrics.count_widened(model.name)
         made = answering(turns)
         totals = made.totals
         headers = {}

@@ -5,38 +5,31 @@ from __future__ import annotations
 import json
 import math
 import sys
-from enum import StrEnum
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 import uvicorn
-from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from larksong.api import logs
 from larksong.api.bench_command import bench
-from larksong.api.chat_requests import tool
 from larksong.api.check import command as check
+from larksong.api.command_errors import fail
+from larksong.api.command_input import read_json
 from larksong.api.compat import NoCompat
-from larksong.api.errors import field_path
 from larksong.api.explain import command as explain
 from larksong.api.generation import Model
+from larksong.api.grammar_command import grammar
 from larksong.api.models import load_model
 from larksong.api.parse import parse_record
-from larksong.api.schemas import ToolSpec
 from larksong.api.server import create_app
-from larksong.api.settings import Settings, SettingsFileError, explained
-from larksong.api.settings_flags import option, with_settings
+from larksong.api.settings import Settings, explained
+from larksong.api.settings_flags import load_settings, option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
-from larksong.engine.characters import TooManyStates
-from larksong.engine.expand import expand
-from larksong.engine.export import export
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars import UnknownFormat, wire_format
 
 app = typer.Typer(
     help="Tool calls that are valid by construction, streamed while the model writes them.",
@@ -48,24 +41,7 @@ app.add_typer(model_app, name="model")
 app.command()(bench)
 app.command("check")(check)
 app.command("explain")(explain)
-
-
-class Target(StrEnum):
-    """The languages that `larksong grammar` prints."""
-
-    LARK = "lark"
-    KBNF = "kbnf"
-    GBNF = "gbnf"
-    LLGUIDANCE = "llguidance"
-
-
-# A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
-_BYTES = Vocabulary(
-    tokens=(*(bytes([byte]) for byte in range(256)), b""),
-    special={"<end>": 256},
-    eos_ids=frozenset({256}),
-    width=257,
-)
+app.command("grammar")(grammar)
 
 
 _ModelOption = Annotated[str | None, option("model")]
@@ -76,7 +52,7 @@ _FormatOption = Annotated[str | None, option("format")]
 @with_settings
 def serve(**flags: Any) -> None:
     """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
-    settings = _settings(**flags)
+    settings = load_settings(**flags)
     logs.set_up(settings.log_format, settings.log_level)
     served = _load(settings)
     uvicorn.run(
@@ -94,7 +70,7 @@ def serve(**flags: Any) -> None:
 @with_settings
 def config(**flags: Any) -> None:
     """Print every setting as `serve` with the same flags would have it, and where its value came from."""
-    settings = _settings(**flags)
+    settings = load_settings(**flags)
     given = {name for name, value in flags.items() if value is not None}
     table = Table("setting", "value", "from", box=None, pad_edge=False)
     for setting in explained(settings, given):
@@ -112,59 +88,13 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
     try:
         from larksong.api.demo import run
     except ModuleNotFoundError as error:
-        _fail(f"the demo needs {error.name}: pip install 'larksong[demo]'")
+        fail(f"the demo needs {error.name}: pip install 'larksong[demo]'")
     console = Console()
-    settings = _settings(model=model, format=format)
+    settings = load_settings(model=model, format=format)
     with console.status(f"Loading {settings.model} …"):
         loaded = _load(settings)
     if not run(loaded, console):
         raise typer.Exit(1)
-
-
-@app.command()
-def grammar(
-    tools: Annotated[
-        typer.FileText | None, typer.Argument(help="JSON file with the tools of a request; - for stdin")
-    ] = None,
-    schema: Annotated[
-        typer.FileText | None,
-        typer.Option(
-            help="Instead of tools: JSON file with a JSON Schema, as of response_format; - for stdin"
-        ),
-    ] = None,
-    format: _FormatOption = None,
-    required: Annotated[bool, typer.Option("--required", help="As with tool_choice: required.")] = False,
-    to: Annotated[
-        Target,
-        typer.Option(
-            "--to",
-            help="lark as it runs, or for another engine: kbnf (formatron), gbnf (llama.cpp), llguidance.",
-        ),
-    ] = Target.LARK,
-) -> None:
-    """Print the grammar of a request's tools, or of a JSON Schema.
-
-    Other engines know no members in any order: for them the order is fixed, and comments say what else is not
-    kept.
-    """
-    if (tools is None) == (schema is None):
-        _fail("give either a file with tools, or --schema")
-    try:
-        if schema is not None:
-            made = response_grammar(json.load(schema), _BYTES)
-        else:
-            assert tools is not None
-            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-            chosen = wire_format(_settings(format=format).format)
-            made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
-    except ValidationError as error:
-        _fail_validation(error)
-    except (GrammarsError, json.JSONDecodeError) as error:
-        _fail(str(error))
-    try:
-        typer.echo(expand(made).lark() if to is Target.LARK else export(made, to.value), nl=False)
-    except TooManyStates as error:
-        _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 
 
 @app.command()
@@ -177,22 +107,24 @@ def parse(
     """Read what a model wrote: JSON lines in, JSON lines out; with --format, stdin is the text of one turn.
 
     A line: {"id", "format", "tools", "text" | "chunks" | "chunks_hex" | "token_ids" with "tokenizer",
-    "build":
-    "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
+    "build": "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
+    Each line gets one of answer; what is wrong with it is an answer, too: {"error": "…"}.
     """
-    listed = json.load(tools) if tools is not None else []
+    listed = read_json(tools) if tools is not None else []
     if format is not None:
+        try:
+            wire_format(format)
+        except UnknownFormat as error:
+            fail(str(error))
         records = [json.dumps({"format": format, "tools": listed, "text": sys.stdin.read()})]
     else:
         records = [line for line in sys.stdin if line.strip()]
-    failed = False
     for line in records:
         try:
             found = parse_record({"tools": listed, **json.loads(line)})
-        except (ValueError, KeyError, TypeError) as error:
-            found, failed = {"error": f"{type(error).__name__}: {error}"}, True
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            found = {"error": f"{type(error).__name__}: {error}"}
         typer.echo(json.dumps(found, ensure_ascii=False))
-    raise typer.Exit(int(failed))
 
 
 @model_app.command()
@@ -201,7 +133,7 @@ def fetch() -> None:
     try:
         typer.echo(find_model())
     except ModelError as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 def main() -> None:
@@ -209,29 +141,8 @@ def main() -> None:
     app()
 
 
-def _settings(**flags: Any) -> Settings:
-    """The settings with the flags that were given."""
-    try:
-        return Settings.load(**{name: value for name, value in flags.items() if value is not None})
-    except ValidationError as error:
-        _fail_validation(error)
-    except SettingsFileError as error:
-        _fail(str(error))
-
-
 def _load(settings: Settings) -> Model:
     try:
         return load_model(settings)
     except (ModelError, UnknownFormat, NoCompat) as error:
-        _fail(str(error))
-
-
-def _fail_validation(error: ValidationError) -> NoReturn:
-    first = error.errors()[0]
-    place = field_path(first["loc"])
-    _fail(f"{place}: {first['msg']}" if place else first["msg"])
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"larksong: {message}", err=True)
-    raise typer.Exit(2)
+        fail(str(error))

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from tokenizers import Tokenizer
 
 from larksong.api.chat_requests import tool
+from larksong.api.command_errors import fail
+from larksong.api.command_input import read_json, schema_of, tools_of
 from larksong.api.end_token import end_token
-from larksong.api.errors import field_path
 from larksong.api.parse import byte_engine
 from larksong.api.schema_policy import SchemaPolicy
-from larksong.api.schemas import ToolSpec
+from larksong.api.settings_flags import with_schema_settings
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
@@ -95,7 +95,9 @@ def show(
 _BYTES = 257  # the width of the vocabulary of single bytes, with its end token
 
 
+@with_schema_settings
 def command(
+    schemas: SchemaPolicy,
     text: Annotated[
         typer.FileBinaryRead | None, typer.Argument(help="File with the model's text; without it, stdin.")
     ] = None,
@@ -119,9 +121,6 @@ def command(
     eos: Annotated[
         str | None, typer.Option(help="Token that ends a turn; else what tokenizer_config.json says.")
     ] = None,
-    unenforceable: Annotated[
-        str | None, typer.Option(help="Keywords that nothing can enforce: refuse or widen.")
-    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain why a text is refused: where, by which keyword of which schema, and what may come instead.
@@ -129,28 +128,20 @@ def command(
     The exit status is 0 if all of the text is allowed, 1 if not.
     """
     if (tools is None) == (schema is None):
-        _fail("give either --tools or --schema")
-    if unenforceable not in (None, "refuse", "widen"):
-        raise typer.BadParameter("must be refuse or widen", param_hint="--unenforceable")
-    policy = SchemaPolicy(
-        None if unenforceable is None else "refuse" if unenforceable == "refuse" else "widen"
-    )
+        fail("give either --tools or --schema")
     written: bytes = (text or sys.stdin.buffer).read()
     try:
         if schema is not None:
-            request = Request(schema=json.load(schema), options=policy.options(None))
+            found_schema, strict = schema_of(read_json(schema))
+            request = Request(schema=found_schema, options=schemas.options(strict))
         else:
             assert tools is not None
-            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-            made = tuple(tool(spec, policy) for spec in specs)
+            made = tuple(tool(spec, schemas) for spec in tools_of(read_json(tools)))
             request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
         engine, ids = _tokens(written, tokenizer, eos)
         found = explain_turn(request, engine, ids)
-    except ValidationError as error:
-        first = error.errors()[0]
-        _fail(f"{field_path(first['loc'])}: {first['msg']}")
-    except (GrammarsError, EngineError, json.JSONDecodeError) as error:
-        _fail(str(error))
+    except (GrammarsError, EngineError) as error:
+        fail(str(error))
     name = request.format.name if request.format is not None else None
     if json_:
         typer.echo(json.dumps(as_json(found, engine.vocabulary, name), ensure_ascii=False))
@@ -185,8 +176,3 @@ def _token_text(vocabulary: Vocabulary, token: int) -> str:
 
 def _quoted(data: bytes) -> str:
     return json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"')
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"larksong: {message}", err=True)
-    raise typer.Exit(2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -21,6 +20,7 @@ from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.stops import StopText
 from larksong.api.turn_recorder import TurnRecorder
 from larksong.api.widening import WidenedKeyword, WidenedSchema, WidenedValues
+from larksong.api.workers import in_worker
 from larksong.engine.backends.base import (
     Backend,
     Finish,
@@ -190,8 +190,7 @@ class Model:
         that cannot be finished within its tokens.
         """
         # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
-        generation, prompt = await asyncio.to_thread(self._generation, request)
-        widened = await asyncio.to_thread(_widened, request)
+        generation, prompt, widened = await in_worker(self._prepared, request)
         room = self.backend.context_length - len(prompt.tokens)
         return Turn(
             TurnPlan(
@@ -209,7 +208,7 @@ class Model:
 
     async def prepare_text(self, prompt: str | Sequence[int], request: TurnRequest) -> Turn:
         """A turn that goes on from a text or tokens; of the request messages and tools play no part."""
-        tokens = await asyncio.to_thread(self.prompts.encode, prompt) if isinstance(prompt, str) else prompt
+        tokens = await in_worker(self.prompts.encode, prompt) if isinstance(prompt, str) else prompt
         limit = request.max_tokens or self.backend.context_length
         answer = request.answer.grammar(self.backend.vocabulary) if request.answer is not None else None
         matcher = self._engine.matcher(answer) if answer is not None else None
@@ -239,6 +238,9 @@ class Model:
             calls=request.calls is not None or not request.tools,
             masked=request.calls is not None,
         )
+
+    def _prepared(self, request: TurnRequest) -> tuple[Generation, Prompt, list[WidenedSchema]]:
+        return *self._generation(request), _widened(request)
 
     def _generation(self, request: TurnRequest) -> tuple[Generation, Prompt]:
         tools = request.tools if request.calls else ()
@@ -351,6 +353,8 @@ class Turn:
         self._values = WidenedValues(plan.widened)
         self.watch: Callable[[Step | Finish], None] | None = None
         """called with everything that the backend gives, for metrics"""
+        self.count_widened: Callable[[Sequence[WidenedKeyword]], None] | None = None
+        """called with the keywords that were not enforced, for metrics"""
 
     async def run(self) -> AsyncGenerator[TurnStep | TurnEnd, None]:
         """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
@@ -377,7 +381,10 @@ class Turn:
                     if stop is None or not stop.found:
                         continue
                     reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
-                    yield TurnEnd((), reason, written, reasoning_tokens=thought, stop=stop.found)
+                    widened = await self._check_widened()
+                    yield TurnEnd(
+                        (), reason, written, widened=widened, reasoning_tokens=thought, stop=stop.found
+                    )
                     return
                 if item.reason == "error":
                     raise ServerFault(f"The generation failed: {item.error}")
@@ -391,13 +398,19 @@ class Turn:
                     reason,
                     written,
                     item.finished_calls if reason == "length" else None,
-                    await self._values.check(),
+                    await self._check_widened(),
                     item.cached_tokens,
                     thought,
                     item.events,
                     self._compat.warnings if self._compat is not None else (),
                     stop.found if stop is not None else None,
                 )
+
+    async def _check_widened(self) -> Sequence[WidenedKeyword]:
+        found = await self._values.check()
+        if self.count_widened is not None:
+            self.count_widened(found)
+        return found
 
     def _read(self, item: Step | Finish) -> list[Delta]:
         assert self._compat is not None

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from larksong.api.tallies import Tallies
+from larksong.api.widening import WidenedKeyword
 from larksong.engine.backends.base import Finish, Step
 
 _logger = logging.getLogger(__name__)
@@ -60,6 +61,11 @@ class Metrics:
             f"Tokens whose mask left less than {low_mass:g} of the probability",
             *("model", "format"),
         )
+        self.widened = counter(
+            "widened_keywords",
+            "Keywords that no grammar enforced, by whether the complete value kept them",
+            *("model", "keyword", "result"),
+        )
         self.running = Gauge("larksong_running_requests", "Requests that run", registry=self.registry)
         self.waiting = Gauge("larksong_waiting_requests", "Requests in the queue", registry=self.registry)
         self.refused = counter("queue_full", "Requests that found the queue full")
@@ -67,6 +73,15 @@ class Metrics:
     def text(self) -> bytes:
         """All figures in Prometheus's text format."""
         return generate_latest(self.registry)
+
+    def count_widened(self, model: str) -> Callable[[Sequence[WidenedKeyword]], None]:
+        """What is called with the keywords that a turn's grammar did not enforce."""
+
+        def count(found: Sequence[WidenedKeyword]) -> None:
+            for each in found:
+                self.widened.labels(model, each.keyword, "kept" if each.valid else "broken").inc()
+
+        return count
 
     def watch(self, model: str, format: str, prompt_tokens: int) -> Callable[[Step | Finish], None]:
         """What is called with each step of a turn and its end."""

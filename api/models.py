@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from larksong.api.compat import require_compat
 from larksong.api.generation import Model
-from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings import Settings
 from larksong.engine.backends.base import Backend
 from larksong.engine.backends.errors import BackendUnavailable
@@ -25,7 +24,7 @@ def load_model(settings: Settings) -> Model:
         name=settings.served_name,
         finish_within_budget=settings.finish_within_budget,
         forced_tokens=settings.forced_tokens,
-        schemas=SchemaPolicy(settings.unenforceable, settings.schema_formats),
+        schemas=settings.schema_policy(),
         compat=settings.compat is not None,
     )
     model.warm_up()

@@ -90,16 +90,24 @@ class PromptWriter:
             header = text[max((text.rfind(marker) for marker in self._markers), default=0) :]
         in_reasoning = wire_format.ends_in_reasoning(text)
         pieces = self._with_turns(text, places, wire_format, cut)
-        marks = re.compile("|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place)))
-        cuts = re.compile("|".join(map(re.escape, spellings(cut))))
+        mark = "|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place))
+
+        def parts(written: str) -> list[str]:
+            """What stands between the cuts, without marks."""
+            if places:
+                written = re.sub(mark, "", written)
+            for spelling in spellings(cut):
+                written = written.replace(spelling, cut)
+            return written.split(cut)
+
         tokens: list[int] = []
         for piece in pieces:
             if isinstance(piece, tuple):
                 tokens += piece
                 continue
-            for part in cuts.split(marks.sub("", piece)):
+            for part in parts(piece):
                 tokens += self._encode(part, is_first=not tokens)
-        return Prompt(tuple(tokens), marks.sub("", cuts.sub("", header)), in_reasoning)
+        return Prompt(tuple(tokens), "".join(parts(header)), in_reasoning)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """A prompt that is text and nothing else, in which markers are markers."""

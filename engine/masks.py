@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -31,14 +30,13 @@ class Masks:
         self._trie = trie
         self._title = title
         self._known: dict[frozenset[Piece], NDArray[np.int32]] = {}
-        self._alike: dict[tuple[int, bytes], list[NDArray[np.int32]]] = {}
-        self._lock = threading.Lock()
-        self._distinct = 0
+        self._distinct: dict[bytes, NDArray[np.int32]] = {}
+        """by their own words, which they share"""
         self.end = self.union([end])
 
     def size(self) -> int:
         """The bytes that the masks take."""
-        return self._distinct * self._trie.words * 4
+        return len(self._distinct) * self._trie.words * 4
 
     def of(self, configuration: Configuration) -> NDArray[np.int32]:
         """The tokens that may follow: packed words, read-only, the same object for the same set."""
@@ -61,17 +59,9 @@ class Masks:
         key = frozenset(pieces)
         mask = self._known.get(key)
         if mask is None:
-            words = union(key, self._trie.words).view(np.int32)
-            words.flags.writeable = False
-            # Hashing all words takes longer than making them: a sum and a sample find those to compare.
-            sample = (int(words.sum()), words[::8].tobytes())
-            with self._lock:
-                alike = self._alike.setdefault(sample, [])
-                mask = next((known for known in alike if np.array_equal(known, words)), words)
-                if mask is words:
-                    alike.append(words)
-                    self._distinct += 1
-                mask = self._known.setdefault(key, mask)
+            words = union(key, self._trie.words).tobytes()
+            mask = self._distinct.setdefault(words, np.frombuffer(words, "<i4"))
+            mask = self._known.setdefault(key, mask)
         return mask
 
     def _fill(self, threads: Iterable[Thread], position: Position, pieces: list[Piece]) -> None:

@@ -20,6 +20,9 @@ def test_the_notebook_runs_and_its_outputs_are_committed(smollm2: ModelFolder) -
     committed = nbformat.read(NOTEBOOK, 4)
     code = [cell for cell in committed.cells if cell.cell_type == "code"]
     assert all(cell.outputs and cell.execution_count for cell in code[1:])
+    written = NOTEBOOK.read_text(encoding="utf-8")
+    assert '"execution"' not in written  # times of the run
+    assert str(ROOT) not in written
     notebook = nbformat.read(NOTEBOOK, 4)
     nbclient.NotebookClient(
         notebook, timeout=170, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}

@@ -88,6 +88,10 @@ class Turn:
                     break
         return items
 
+    def likely(self) -> tuple[int, ...]:
+        """What will probably come: for the model to check."""
+        return self._matcher.likely() if self._forces and self._matcher is not None else ()
+
     def take(
         self, token: int, allowed: int, *, forced: bool = False, look: Look = UNSEEN
     ) -> tuple[Step | Finish, ...]:

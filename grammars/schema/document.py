@@ -11,10 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
+from larksong.engine.errors import InvalidPattern
+from larksong.engine.regex import check_syntax
 from larksong.grammars.errors import InvalidSchema
+from larksong.grammars.schema.clock import Clock
 from larksong.grammars.schema.limits import Limits
 from larksong.grammars.schema.references import LATEST, References, Resource, escape
-from larksong.grammars.schema.values import canonical, decimal, is_number, json_text, scalar_texts
+from larksong.grammars.schema.values import canonical, decimal, is_finite, is_number, json_text, scalar_texts
 
 ANY, NEVER = 0, 1
 """the schemas `true` and `false`"""
@@ -64,6 +67,7 @@ class Document:
     def __init__(self, root: Any, limits: Limits, tool: str | None = None) -> None:
         self.tool = tool
         self.limits = limits
+        self._clock = Clock(limits.seconds)
         self.references = References(root)
         self.records: list[Record] = [
             Record({}, (), "", self.references.root),
@@ -85,13 +89,15 @@ class Document:
         if schema is False:
             return NEVER
         if not isinstance(schema, dict) and not isinstance(schema, Mapping):  # dict: the quick answer
-            self.invalid(pointer, None, f"a schema must be an object, true or false, not {kind(schema)}")
+            keyword = _holder(pointer)
+            self.invalid(pointer, keyword, f"a schema must be an object, true or false, not {kind(schema)}")
         if depth > self.limits.depth:
             self.invalid(pointer, None, f"schemas are nested deeper than {self.limits.depth} levels")
         resource = self.references.enter(schema, resource, pointer)
         key = (id(schema), id(resource))
         known = self._known.get(key)
         if known is None:
+            self.check_time()
             # The schema is kept with its number, so that no other object can get its id.
             known = self._known[key] = (self._read(schema, resource, pointer, depth), schema)
         return known[0]
@@ -160,6 +166,11 @@ class Document:
 
     # -- errors
 
+    def check_time(self) -> None:
+        """Refuse the schema if reading it has taken too long."""
+        if self._clock.is_over():
+            self.invalid("", None, f"reading it takes more than {self.limits.seconds} s of processor time")
+
     def where(self, pointer: str) -> str:
         place = f"the schema at {pointer!r}" if pointer else "the schema"
         return f"tool {self.tool!r}, {place}" if self.tool else place
@@ -171,6 +182,16 @@ class Document:
                 text.encode()
             except UnicodeEncodeError:
                 self.invalid(pointer, keyword, f"{text!r} holds half a character")
+
+    def check_pattern(self, pattern: str, pointer: str, keyword: str) -> None:
+        """Refuse what is no regular expression. Those that no grammar can enforce are another matter."""
+        longest = self.limits.pattern_characters
+        if len(pattern) > longest:
+            self.invalid(pointer, keyword, f"a regular expression has more than {longest} characters")
+        try:
+            check_syntax(pattern)
+        except InvalidPattern as error:
+            self.invalid(pointer, keyword, f"no regular expression: {error}")
 
     def invalid(self, pointer: str, keyword: str | None, message: str) -> NoReturn:
         raise InvalidSchema(
@@ -195,6 +216,18 @@ def kind(value: Any) -> str:
     return {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}.get(
         type(value), "null" if value is None else "a number"
     )
+
+
+def _holder(pointer: str) -> str | None:
+    """The keyword that has the schema at `pointer`."""
+    steps = iter(pointer.split("/")[1:])
+    found: str | None = None
+    for step in steps:
+        if step in _READERS or step in ("$defs", "definitions"):
+            found = step
+            if step in _NAMED:
+                next(steps, None)  # a name, whatever it is
+    return found
 
 
 def _schema(
@@ -226,6 +259,8 @@ def _named_schemas(
     for name in value:
         if not name.isascii():
             document.check_text(name, where, keyword)
+        if keyword == "patternProperties":
+            document.check_pattern(name, where, keyword)
     members = tuple(
         (name, document.number(sub, context.resource, f"{where}/{escape(name)}", context.depth + 1))
         for name, sub in value.items()
@@ -297,6 +332,8 @@ def _values(
         elif isinstance(each, dict | list):
             others[document.literal(_schema_of(each), where)] = None
         else:
+            if is_number(each) and not is_finite(each):
+                document.invalid(where, keyword, f"{each} is no number of JSON, or too large")
             text = canonical(each)
             scalars[text] = tuple(dict.fromkeys((*scalars.get(text, ()), *scalar_texts(each))))
     found[keyword] = Values(tuple(scalars.items()), tuple(others))
@@ -322,7 +359,7 @@ def _schema_of(value: Any) -> dict[str, Any]:
 def _count(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    whole = is_number(value) and value == int(value) and value >= 0
+    whole = is_finite(value) and value == int(value) and value >= 0
     if not whole:
         document.invalid(context.at(keyword), keyword, "must be a whole number, 0 or more")
     found[keyword] = int(value)
@@ -335,8 +372,8 @@ def _bound(
     exclusive = "exclusive" + plain.capitalize()
     if keyword == exclusive and isinstance(value, bool):
         return  # draft 4: it says how to read its neighbour
-    if not is_number(value):
-        document.invalid(context.at(keyword), keyword, "must be a number")
+    if not is_finite(value):
+        document.invalid(context.at(keyword), keyword, "must be a finite number")
     if keyword == plain and schema.get(exclusive) is True:
         keyword = exclusive
     found[keyword] = decimal(value)
@@ -345,8 +382,8 @@ def _bound(
 def _divisor(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    if not is_number(value) or value <= 0:
-        document.invalid(context.at(keyword), keyword, "must be a number above 0")
+    if not is_finite(value) or value <= 0:
+        document.invalid(context.at(keyword), keyword, "must be a finite number above 0")
     found["multipleOf"] = decimal(value)
 
 
@@ -355,6 +392,7 @@ def _pattern(
 ) -> None:
     if not isinstance(value, str):
         document.invalid(context.at(keyword), keyword, "must be a regular expression")
+    document.check_pattern(value, context.at(keyword), keyword)
     found[keyword] = value
 
 
@@ -369,7 +407,9 @@ def _text(
 def _recursive_reference(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    _text(document, found, "$dynamicRef", value, schema, context)
+    if not isinstance(value, str):
+        document.invalid(context.at(keyword), keyword, "must be a string")
+    found["$dynamicRef"] = value
 
 
 def _required(
@@ -398,7 +438,7 @@ def _dependencies(
     names: list[tuple[str, tuple[str, ...]]] = []
     schemas: dict[str, Any] = {}
     for name, each in value.items():
-        if isinstance(each, list | tuple):
+        if isinstance(each, list | tuple) or keyword == "dependentRequired":
             names.append((name, _names(document, each, keyword, context)))
         elif isinstance(each, str) and keyword == "dependencies":
             names.append((name, (each,)))
@@ -422,6 +462,8 @@ def _unique(
     if value:
         found[keyword] = True
 
+
+_NAMED = {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
 
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _schemas),

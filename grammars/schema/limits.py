@@ -21,6 +21,8 @@ class Limits:
     """places with different meanings"""
     keys: int = 5_000
     """declared names of one object"""
+    pattern_characters: int = 20_000
+    """characters of one regular expression"""
     seconds: float = 0.9
     """processor time for reading one schema"""
 

@@ -14,3 +14,14 @@ class CannotEnforce(Exception):
     def __init__(self, origin: Origin, reason: str, remote: bool = False) -> None:
         super().__init__(reason)
         self.origin, self.reason, self.remote = origin, reason, remote
+
+
+def unresolved(origin: Origin, reference: str) -> CannotEnforce:
+    """What `reference` stands for is not in the document, or not the same for all ways to it."""
+    if origin.keyword == "$dynamicRef":
+        return CannotEnforce(origin, f"{reference!r} may lead to several places, or to none of this document")
+    if reference.startswith(("#", "/")):
+        reason = f"{reference!r} leads nowhere in this document"
+    else:
+        reason = f"{reference!r} is not in this document, and no other is fetched"
+    return CannotEnforce(origin, reason, remote=True)

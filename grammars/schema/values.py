@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 _write = json.JSONEncoder(ensure_ascii=False).encode
@@ -22,6 +23,11 @@ def decimal(value: float) -> Decimal:
 
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether it is a number that JSON has."""
+    return is_number(value) and (isinstance(value, int) or isfinite(value))
 
 
 def scalar_texts(value: Any) -> Iterator[str]:

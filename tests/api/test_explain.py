@@ -128,7 +128,7 @@ def test_nothing_of_a_text_is_markup_or_controls_the_terminal(tools: str) -> Non
         ((), "give either --tools or --schema"),
         (("--tools", "{tools}", "--format", "no_such"), "unknown wire format"),
         (("--tools", "{tools}", "--tool-choice", "no_such"), "no_such"),
-        (("--tools", "{tools}", "--unenforceable", "maybe"), "must be refuse or widen"),
+        (("--tools", "{tools}", "--unenforceable", "maybe"), "'refuse' or 'widen'"),
         (("--tools", "{tools}", "--tokenizer", "nowhere.json"), "nowhere.json"),
     ],
 )
