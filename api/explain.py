@@ -30,9 +30,14 @@ from larksong.grammars.explain import Request, TurnExplanation, explain_turn
 _BEFORE, _AFTER = 60, 40  # bytes of the text that are shown around the place
 
 
-def as_json(found: TurnExplanation, vocabulary: Vocabulary) -> dict[str, Any]:
-    """An explanation as plain values; ids of tokens with their text."""
+def as_json(found: TurnExplanation, vocabulary: Vocabulary, format: str | None = None) -> dict[str, Any]:
+    """An explanation as plain values; ids of tokens with their text.
+
+    `format`: None for an answer by a schema.
+    """
     return {
+        "format": format,
+        "calls": found.calls,
         "allowed": found.allowed,
         "complete": found.complete,
         "offset": found.offset,
@@ -53,13 +58,17 @@ def as_json(found: TurnExplanation, vocabulary: Vocabulary) -> dict[str, Any]:
     }
 
 
-def show(found: TurnExplanation, data: bytes, vocabulary: Vocabulary, console: Console) -> None:
+def show(
+    found: TurnExplanation, data: bytes, vocabulary: Vocabulary, console: Console, format: str | None = None
+) -> None:
     """Print an explanation of a text for people. Nothing of the text is read as markup."""
+    read = f" ({format}, {found.calls} call{'' if found.calls == 1 else 's'})" if format else ""
     if found.allowed:
-        console.print("allowed: a whole turn" if found.complete else "allowed so far, but not a whole turn")
+        whole = "allowed: a whole turn" if found.complete else "allowed so far, but not a whole turn"
+        console.print(whole + read)
     else:
         token = "" if vocabulary.width == _BYTES else f", in token {found.token}"
-        console.print(f"refused at byte {found.offset}{token}")
+        console.print(f"refused at byte {found.offset}{token}{read}")
     before = _quoted(data[max(found.offset - _BEFORE, 0) : found.offset])
     after = _quoted(data[found.offset : found.offset + _AFTER])
     console.print(Text.assemble("  ", (before, "green"), (after or "▏", "bold red")), soft_wrap=True)
@@ -133,10 +142,11 @@ def command(
         found = explain_turn(request, engine, ids)
     except (GrammarsError, EngineError) as error:
         fail(str(error))
+    name = request.format.name if request.format is not None else None
     if json_:
-        typer.echo(json.dumps(as_json(found, engine.vocabulary), ensure_ascii=False))
+        typer.echo(json.dumps(as_json(found, engine.vocabulary, name), ensure_ascii=False))
     else:
-        show(found, written, engine.vocabulary, Console(highlight=False, markup=False))
+        show(found, written, engine.vocabulary, Console(highlight=False, markup=False), name)
     raise typer.Exit(int(not found.allowed))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from larksong.engine.automaton import Automaton
+from larksong.engine.edges import Edges
 from larksong.engine.events import Events, Json, Text
 from larksong.engine.runs import Run
 from larksong.engine.stack import Configuration, Edge
@@ -22,24 +23,35 @@ class Step:
     Where the value's type is open these are its two readings; else one of them is empty.
     """
 
-    __slots__ = ("json", "place", "text")
+    __slots__ = ("json", "place", "tells", "text")
 
     def __init__(self, place: Place, json: bytes, text: bytes) -> None:
         self.place, self.json, self.text = place, json, text
+        self.tells = bool(json or text)
 
 
 class Place:
-    """A configuration of an open grammar over single bytes. `steps`: None for a byte that does more."""
+    """A configuration of an open grammar, read byte by byte. `steps`: None for a byte that does more."""
 
-    __slots__ = ("configuration", "is_open", "run", "run_is_text", "steps")
+    __slots__ = ("_known", "_ways", "configuration", "is_open", "run", "run_is_text", "steps")
 
-    def __init__(self, configuration: Configuration, run: Run | None) -> None:
+    def __init__(self, ways: Edges, configuration: Configuration, run: Run | None) -> None:
+        self._ways = ways
+        self._known: dict[int, Edge | None] = {}
         self.configuration = configuration
         self.is_open = configuration.ambiguous
         """whether the value could still be a raw string or JSON"""
         self.run = run
         self.run_is_text = run is not None and run.event is Text
         self.steps: dict[int, Step | None] = {}
+
+    def edge(self, byte: int) -> Edge | None:
+        """Where a byte leads, whether or not it is a token of the vocabulary."""
+        try:
+            return self._known[byte]
+        except KeyError:
+            edge = self._ways.step(self.configuration, bytes((byte,)))
+            return self._known.setdefault(byte, edge)
 
 
 _PLACES: WeakKeyDictionary[Automaton, dict[Configuration, Place]] = WeakKeyDictionary()

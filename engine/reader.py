@@ -10,9 +10,7 @@ Then the grammar begins anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, cast
-from weakref import WeakKeyDictionary
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import (
@@ -32,18 +30,12 @@ from larksong.engine.events import (
 from larksong.engine.places import JSON, TEXT, Place, Step, continues, places_of
 from larksong.engine.runs import Run, run_at
 from larksong.engine.spelled import Spelled
-from larksong.engine.stack import Bound, Branch, Configuration, Edge
+from larksong.engine.stack import Branch, Configuration
 from larksong.engine.terminals import Role
-from larksong.engine.vocabulary import Vocabulary
 
 _RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
     Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
 }  # fmt: skip
-_KNOWN_RUNS: WeakKeyDictionary[Automaton, dict[tuple[Bound, int], Run | None]] = WeakKeyDictionary()
-
-# Terminals nest in the depth of Python's stack while a piece is read.
-_PIECE = 48
-
 _UNKNOWN: Final = cast(Step, object())
 
 
@@ -60,10 +52,9 @@ class TextReader:
         self._spelled = Spelled(*spelled) if spelled is not None else None
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
+        self._places = places_of(first)
         self._open: dict[int, list[ParseEvent]] = {}
         """what each reading of a value holds whose type is still open, by its kind (see `Branch`)"""
-        self._runs: dict[Configuration, Run | None] = {}
-        self._bytes_are_tokens = _bytes_are_tokens(first.vocabulary)
         self._name = b""
         self._function: str | None = None
         self._parameter: str | None = None
@@ -76,43 +67,37 @@ class TextReader:
     def feed(self, data: bytes) -> Events:
         """Read `data`; valid UTF-8 as a whole, cut anywhere."""
         found: list[ParseEvent] = []
-        at = 0
-        while at < len(data):
-            if self._bytes_are_tokens and self._function is not None:
-                at = self._inside(data, at, found)
-                if at == len(data):
-                    break
-            here = self._at
-            run = self._runs[here] if here in self._runs else self._runs.setdefault(here, self._run(here))
-            if run is not None and (match := run.pattern.match(data, at)) is not None:
-                at = match.end()
-                self._told(run.event(match.group()), found)
-                continue
-            if self._bytes_are_tokens:
-                # What stands beside runs is much the same in all turns: its ways are known.
-                edge = self._automaton.edge(here, data[at])
-                if edge is not None:
-                    self._raw.append(data[at])
-                    at += 1
-                    if edge.events or edge.branches or self._behind_call:
-                        self._take(edge.target, edge.events, edge.branches, found)
-                    else:
-                        self._at = edge.target
+        pending = [(data, 0)]
+        while pending:
+            data, at = pending.pop()
+            while at < len(data):
+                if self._function is not None:
+                    at = self._inside(data, at, found)
+                    if at == len(data):
+                        break
+                place = self._place(self._at)
+                if place.run is not None and (match := place.run.pattern.match(data, at)) is not None:
+                    at = match.end()
+                    self._told(place.run.event(match.group()), found)
                     continue
-            size = _PIECE if run is None else 1
-            pending = [data[at : at + size]]
-            at += size
-            while pending:
-                self._read(pending.pop(), pending, found)
+                edge = place.edge(data[at])
+                if edge is None:
+                    again = self._refused(data[at : at + 1], found)
+                    pending += ((data, at + 1), (again, 0))
+                    break
+                self._raw.append(data[at])
+                at += 1
+                if edge.events or edge.branches or self._behind_call:
+                    self._take(edge.target, edge.events, edge.branches, found)
+                else:
+                    self._at = edge.target
         return coalesce(found)
 
     def _inside(self, data: bytes, at: int, found: list[ParseEvent]) -> int:
-        """Read on inside a call from `at`, as far as bytes only continue a value; where that ends.
-
-        What was read since the last event is of no use there (see `_refused`).
-        """
+        """Read on inside a call from `at`, as far as bytes only continue a value; where that ends."""
         place = self._place(self._at)
         json, text, size = bytearray(), bytearray(), len(data)
+        told = at  # up to where all was told
         is_open = place.is_open
         while at < size:
             run = place.run
@@ -128,6 +113,7 @@ class TextReader:
                         self._told(Text(bytes(text)), found)
                         text.clear()
                     json += match.group()
+                told = at
                 if at == size:
                     break
             step = place.steps.get(data[at], _UNKNOWN)
@@ -147,6 +133,8 @@ class TextReader:
                     self._told(Json(bytes(json)), found)
                     json.clear()
                 text += step.text
+            if step.tells and not is_open:
+                told = at
         self._at = place.configuration
         # The value's type is open at both ends or at none: what settles it does more than continue it.
         for kind, event in ((JSON, Json(bytes(json))), (TEXT, Text(bytes(text)))):
@@ -154,24 +142,25 @@ class TextReader:
                 self._open[kind].append(event)
             elif event.data:
                 self._told(event, found)
+        self._raw += data[told:at]
         return at
 
     def _place(self, configuration: Configuration) -> Place:
-        places = places_of(self._automaton)
-        found = places.get(configuration)
+        found = self._places.get(configuration)
         if found is None:
-            place = Place(configuration, self._run(configuration))
-            found = places.setdefault(configuration, place)
+            place = Place(self._automaton.edges, configuration, self._run(configuration))
+            found = self._places.setdefault(configuration, place)
         return found
 
     def _step(self, place: Place, byte: int) -> Step | None:
-        edge = self._automaton.edge(place.configuration, byte)
+        edge = place.edge(byte)
         told = continues(edge) if edge is not None else None
         if edge is None or told is None or edge.target.ambiguous != place.is_open:
             return place.steps.setdefault(byte, None)
         return place.steps.setdefault(byte, Step(self._place(edge.target), *told))
 
-    def _run(self, at: Configuration) -> Run | None:
+    @staticmethod
+    def _run(at: Configuration) -> Run | None:
         """The bytes that change nothing in a configuration: most bytes of a long value."""
         if len(at.threads) != 1:
             return None
@@ -179,13 +168,7 @@ class TextReader:
         event = _RUNS.get(thread.bound.terminal.role)
         if event is None or not thread.bound.streams:
             return None
-        runs = _KNOWN_RUNS.get(self._automaton)
-        if runs is None:
-            runs = _KNOWN_RUNS.setdefault(self._automaton, {})
-        key = (thread.bound, thread.state)
-        if key not in runs:
-            runs[key] = run_at(thread.bound.lexeme, thread.state, event)
-        return runs[key]
+        return run_at(thread.bound.lexeme, thread.state, event)
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
@@ -200,29 +183,6 @@ class TextReader:
             return coalesce([*found, *self.feed(names.get(token, "").encode())])
         self._take(edge.target, edge.events, edge.branches, found)
         return coalesce(found)
-
-    def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
-        """Read a piece; what of it is to be read later goes on top of `pending`."""
-        edge = self._automaton.edges.step(self._at, data)
-        structural = edge is not None and (self._behind_call or self._changes(edge))
-        if len(data) > 1 and (edge is None or structural):
-            half = len(data) // 2
-            pending += (data[half:], data[:half])
-        elif edge is None:
-            self._refused(data, pending, found)
-        else:
-            self._raw += data
-            self._take(edge.target, edge.events, edge.branches, found)
-
-    @staticmethod
-    def _changes(edge: Edge) -> bool:
-        """Whether a step leads from one part of a turn to another: then its bytes are read one by one."""
-        for event in edge.events:
-            if isinstance(event, FunctionOpen | CallClose):
-                return True
-            if isinstance(event, Content | Reasoning) and not _is_answer(edge.target):
-                return True
-        return False
 
     def _take(
         self, target: Configuration, events: Events, branches: tuple[Branch, ...], found: list[ParseEvent]
@@ -304,7 +264,8 @@ class TextReader:
             self._raw.clear()
         found.append(event)
 
-    def _refused(self, byte: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
+    def _refused(self, byte: bytes, found: list[ParseEvent]) -> bytes:
+        """Begin anew at a byte that the grammar refuses; what of the text is to be read again."""
         whole = self._end(found)
         at_start = self._at is self._on.start
         text = bytes(self._raw) + byte
@@ -312,8 +273,10 @@ class TextReader:
             self.warnings.append(
                 f"the call of {self._function!r} was broken off: it is not as the format writes it"
             )
+            if self._open:
+                self._decide(found)
+                text = byte
             self._close(found)
-            text = byte
         elif whole:
             text = byte
         elif self._behind_turn:
@@ -330,11 +293,11 @@ class TextReader:
             found.append(Content(text[:first]))
             text = text[first:]
         self._begin(self._again if whole else self._on)
-        if text:
-            pending.append(text)
+        return text
 
     def _begin(self, automaton: Automaton) -> None:
         self._automaton, self._at = automaton, automaton.start
+        self._places = places_of(automaton)
         self._open, self._name = {}, b""
         self._raw.clear()
         self._behind_call = self._behind_turn = False
@@ -396,11 +359,6 @@ class TextReader:
             kind = min(self._open)
             for event in self._branched((Branch(kind, kind, ()),)):
                 self._told(event, found)
-
-
-@lru_cache(maxsize=64)
-def _bytes_are_tokens(vocabulary: Vocabulary) -> bool:
-    return vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
 
 
 def _is_answer(at: Configuration) -> bool:

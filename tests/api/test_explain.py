@@ -40,14 +40,16 @@ def explain(text: str | bytes, *arguments: str, status: int = 1) -> str:
 
 def as_json(text: str | bytes, *arguments: str, status: int = 1) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(explain(text, "--json", *arguments, status=status))
-    assert set(found) == {"allowed", "complete", "offset", "token", "live", "wanted", "nearest"}
+    assert set(found) == {
+        *("format", "calls", "allowed", "complete", "offset", "token", "live", "wanted", "nearest")
+    }
     return found
 
 
 def test_a_refusal_is_told_with_its_place_keyword_and_pointer(tools: str) -> None:
     shown = explain(WRONG, "--tools", tools, "--format", "hermes")
     offset = WRONG.encode().index(b"kelvin")
-    assert f"refused at byte {offset}\n" in shown
+    assert f"refused at byte {offset} (hermes, 1 call)\n" in shown
     for part in (
         "get_weather /properties/unit/enum",
         'enum is ["celsius", "fahrenheit"]',
@@ -75,6 +77,9 @@ def test_json_has_the_same(tools: str) -> None:
 def test_a_text_that_is_right_has_the_status_0(tools: str) -> None:
     found = as_json(RIGHT, "--tools", tools, "--format", "hermes", status=0)
     assert (found["allowed"], found["complete"], found["wanted"]) == (True, True, [])
+    assert (found["format"], found["calls"]) == ("hermes", 1)
+    # Text of another format is text: the answer says that nothing of it is a call.
+    assert "a whole turn (qwen3_coder, 0 calls)" in explain(RIGHT, "--tools", tools, status=0)
     assert "a whole turn" in explain(RIGHT, "--tools", tools, "--format", "hermes", status=0)
     assert "not a whole turn" in explain(RIGHT[:-9], "--tools", tools, "--format", "hermes", status=0)
 
