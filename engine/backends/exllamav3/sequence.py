@@ -58,7 +58,8 @@ class Sequence:
             stop_conditions=sorted(vocabulary.eos_ids),
             filters=[] if self._filter is None else [self._filter],
             banned_strings=list(sampling.banned_strings) or None,
-            max_rq_tokens=requeue_tokens,
+            # Without one it claims what its answer can take, which is less here.
+            max_rq_tokens=requeue_tokens if requeue_tokens is not None and requeue_tokens < left else None,
             return_probs=sampling.logprobs is not None,
             return_top_tokens=sampling.logprobs or 0,
             identifier=self,
