@@ -98,15 +98,25 @@ def _detached(served: Served, engine: Engine, streams: int, tokens: int) -> None
         sequence.handover.over.wait()  # type: ignore[union-attr]
 
 
-def _median_step(served: Served, streams: int) -> float:
-    """Milliseconds, of the steps in which all streams run."""
-    begun = served.model.begun
-    gaps = [after - at for (at, jobs), (after, next) in pairwise(begun) if jobs == next == streams]
-    return 1000 * statistics.median(gaps)
+def _steps(served: Served, streams: int) -> tuple[float, float]:
+    """Medians in milliseconds, of the steps in which all streams run: the step, and what it waited.
+
+    It waits for the interpreter, or a core, when it neither computes nor has the model compute.
+    """
+    whole, waited = [], []
+    for (began, cpu, jobs), (next_began, next_cpu, next_jobs) in pairwise(served.model.begun):
+        if jobs == next_jobs == streams:
+            whole.append(next_began - began)
+            waited.append(whole[-1] - (next_cpu - cpu) - STEP_SECONDS)
+    return 1000 * statistics.median(whole), 1000 * statistics.median(waited)
 
 
 def measure(streams: int, runs: int, tokens: int = TOKENS) -> dict[str, Any]:
-    """Median steps in milliseconds; `raised` is the median over the runs of attached by detached, less 1."""
+    """Median steps in milliseconds; `raised` is the median over the runs of attached by detached, less 1.
+
+    `waited`: what of the steps was spent waiting, which is what streams can do to the generator. The rest of
+    a difference is the machine: a core computes at another speed when its neighbour or other programs work.
+    """
     with tempfile.TemporaryDirectory() as folder, serving(write_folder(Path(folder) / "model")) as served:
         served.model.step_seconds = STEP_SECONDS
         # One prompt in every step, not in every fifth: all streams soon run together.
@@ -117,22 +127,26 @@ def measure(streams: int, runs: int, tokens: int = TOKENS) -> dict[str, Any]:
         encode = partial(text_ids, served.backend.tokenizer, served.backend.vocabulary)
         engine = Engine(served.backend.vocabulary, encode=encode)
         # What nobody reads is given to nobody: the worker announces only to those that have a loop.
-        found: dict[str, list[float]] = {"detached": [], "attached": []}
+        found: dict[str, list[tuple[float, float]]] = {"detached": [], "attached": []}
         for _ in range(runs):
             served.model.begun.clear()
             _detached(served, engine, streams, tokens)
-            found["detached"].append(_median_step(served, streams))
+            found["detached"].append(_steps(served, streams))
             served.model.begun.clear()
             command = [sys.executable, "-c", CLIENTS, served.url, str(streams), str(tokens)]
             subprocess.run(command, check=True)
-            found["attached"].append(_median_step(served, streams))
-    ratios = [b / a for a, b in zip(found["detached"], found["attached"], strict=True)]
+            found["attached"].append(_steps(served, streams))
+    ratios = [b / a for (a, _), (b, _) in zip(found["detached"], found["attached"], strict=True)]
+    waits = [b - a for (_, a), (_, b) in zip(found["detached"], found["attached"], strict=True)]
+    step = statistics.median(whole for whole, _ in found["detached"])
     return {
         "streams": streams,
         "runs": runs,
-        **{f"{name}_ms": [round(value, 2) for value in values] for name, values in found.items()},
+        **{f"{name}_ms": [round(whole, 2) for whole, _ in steps] for name, steps in found.items()},
+        **{f"{name}_waited_ms": [round(waited, 2) for _, waited in steps] for name, steps in found.items()},
         "raised": round(statistics.median(ratios) - 1, 4),
         "raised_at_best": round(min(ratios) - 1, 4),
+        "raised_by_waiting": round(statistics.median(waits) / step, 4),
         "load_average": [round(value, 2) for value in os.getloadavg()],
         "cores": os.cpu_count(),
     }
@@ -142,5 +156,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=TOKENS)
     options = parser.parse_args()
-    print(json.dumps(measure(options.streams, options.runs), indent=2))
+    print(json.dumps(measure(options.streams, options.runs, options.tokens), indent=2))

@@ -115,8 +115,8 @@ class PrefixModel(Model):  # type: ignore[misc]
         self.step_seconds = 0.0
         self.forwards = 0
         """Forward passes that gave logits."""
-        self.begun: list[tuple[float, int]] = []
-        """When they began, in seconds, and of how many jobs."""
+        self.begun: list[tuple[float, float, int]] = []
+        """When they began, in seconds, after which processor time of the thread, and of how many jobs."""
         self.threads: set[str] = set()
         self.first_block_idx = self.last_kv_module_idx = self.logit_layer_idx = 0
         self.modules = [PrefixAttention(config, self)]
@@ -128,7 +128,7 @@ class PrefixModel(Model):  # type: ignore[misc]
         self.threads.add(threading.current_thread().name)
         if kind == "forward":
             self.forwards += 1
-            self.begun.append((time.perf_counter(), rows))
+            self.begun.append((time.perf_counter(), time.thread_time(), rows))
 
 
 def hashed(width: int, *, seed: int = 0, scale: float = 2.0) -> Policy:
