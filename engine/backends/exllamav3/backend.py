@@ -31,7 +31,7 @@ _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 class ExllamaV3Backend:
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
-    unheeded = frozenset({"reasoning_budget"})
+    unheeded: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -111,6 +111,7 @@ class ExllamaV3Backend:
             self._vocabulary,
             self._context_length,
             self._settings.requeue_tokens,
+            self._settings.mass_share,
         )
         return self._run(sequence)
 

@@ -5,8 +5,8 @@ serves HTTP. Requests come in and go out by the methods below, from any thread; 
 its reader by a `Handover`. A job whose reader is too far behind is taken out of the batch, and comes back
 where it was when there is room: exllamav3 requeues long jobs in the same way.
 
-Readers are woken when the next forward pass begins. Then the model computes and the interpreter is free; before,
-they would take it from the generator, and every step would take as much longer as all of them work.
+Readers are woken when the next forward pass begins. Then the model computes and the interpreter is free;
+before, they would take it from the generator, and every step would take as much longer as all of them work.
 """
 
 from __future__ import annotations
