@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import socket
 import sys
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ from larksong.api.compat import NoCompat
 from larksong.api.explain import command as explain
 from larksong.api.generation import Model
 from larksong.api.grammar_command import grammar
-from larksong.api.models import load_model
+from larksong.api.models import check_model, load_model
 from larksong.api.parse import parse_record
 from larksong.api.server import create_app
 from larksong.api.settings import Settings, explained
@@ -54,16 +55,25 @@ def serve(**flags: Any) -> None:
     """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
     settings = load_settings(**flags)
     logs.set_up(settings.log_format, settings.log_level)
-    served = _load(settings)
-    uvicorn.run(
-        create_app([served], settings),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        # Streams end by themselves before; what else is left is cut off then.
-        timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
+    try:
+        check_model(settings)
+    except (ModelError, UnknownFormat, NoCompat) as error:
+        fail(str(error))
+    place = _bound(settings.host, settings.port)  # before the model is loaded: that takes a while
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app([_load(settings)], settings),
+            host=settings.host,
+            port=settings.port,
+            log_config=None,
+            access_log=False,
+            # Streams end by themselves before; what else is left is cut off then.
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
+        )
     )
+    server.run(sockets=[place])
+    if not server.started:
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -139,6 +149,18 @@ def fetch() -> None:
 def main() -> None:
     """The entry point of the `larksong` command."""
     app()
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that no other server can have; it listens once the server has started."""
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        fail(f"cannot serve at {host}, port {port} ({error.strerror}): choose others with --host, --port")
+    return bound
 
 
 def _load(settings: Settings) -> Model:
