@@ -48,7 +48,7 @@ test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the serve
 	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
 
 test-agents: $(VENV)/stamp-agents  ## coding agents do a job over the server (Linux x64; 1.6 GB of npm packages)
-	$(BIN)/python -m pytest -m agents tests/clients $(ARGS)
+	$(BIN)/python -m pytest -s -m agents tests/clients $(ARGS)
 
 test-llama-stack: $(VENV)/stamp-dev build/llama-stack/stamp  ## run llama-stack's remote::vllm, in an environment of its own
 	LARKSONG_LLAMA_STACK=$(CURDIR)/build/llama-stack/bin/python $(BIN)/python -m pytest -m llama_stack tests/clients $(ARGS)

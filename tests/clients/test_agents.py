@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tokenizers import Tokenizer
 
 from tests.clients.agents.director import TITLE, Turn, directed
 from tests.clients.agents.job import Job
@@ -21,13 +22,18 @@ EACH = pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 
 @EACH
 @pytest.mark.parametrize("format", FORMATS)
-def test_the_job_ends_with_the_right_bytes_on_disk(agent: Agent, format: str, tmp_path: Path) -> None:
+def test_the_job_ends_with_the_right_bytes_on_disk(
+    agent: Agent, format: str, tmp_path: Path, qwen_tokenizer: Tokenizer
+) -> None:
     job = Job("alpha", tmp_path / "work")
     job.prepare()
     with directed(format) as server:
         server.director.scripts.append(script(agent, job, server.director))
         run(agent, server, job).check(job)
         assert not server.refused
+        prompts = [turn.prompt for turn in server.director.turns]
+    sizes = [len(qwen_tokenizer.encode(prompt, add_special_tokens=False).ids) for prompt in prompts]
+    print(f"\n{agent.name}, {format}: prompts of {', '.join(map(str, sizes))} tokens of Qwen's")
 
 
 def _overlap(one: Turn, other: Turn) -> bool:

@@ -45,7 +45,7 @@ class Turn:
     job: Job | None
     text: str
     calls: Sequence[Call]
-    prompt_tokens: int = 0
+    prompt: str = ""
     began: float = 0.0
     steps: list[float] = field(default_factory=list)
 
@@ -71,7 +71,8 @@ class Director(ReplayBackend):
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         items = super().generate(generation)
         turn = self._turn(_asked.get())
-        turn.prompt_tokens, turn.began = len(generation.prompt), time.monotonic()
+        turn.prompt = self.tokenizer.decode(list(generation.prompt), skip_special_tokens=False)
+        turn.began = time.monotonic()
         self.turns.append(turn)
         return _timed(items, turn)
 

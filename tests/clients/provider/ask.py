@@ -38,7 +38,9 @@ TOOLS = [
 RESULT = "Rain, 19 °C"
 
 
-async def answer(adapter: VLLMInferenceAdapter, messages: list[Any], stream: bool) -> tuple[str, list[ToolCall]]:
+async def answer(
+    adapter: VLLMInferenceAdapter, messages: list[Any], stream: bool
+) -> tuple[str, list[ToolCall]]:
     """Text and calls of the model's next message."""
     asked = {"model_id": "recorded", "messages": messages, "tools": TOOLS, "stream": stream}
     made = await adapter.chat_completion(**asked, sampling_params=SamplingParams(max_tokens=1000))
