@@ -1,4 +1,4 @@
-"""The command line: `larksong serve | config | demo | grammar | check | explain | parse | bench | model`."""
+"""The command line: `larksong serve | config | demo | chat | grammar | check | explain | parse | bench …`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from enum import StrEnum
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 import uvicorn
@@ -18,16 +18,14 @@ from rich.table import Table
 from larksong.api import logs
 from larksong.api.bench_command import bench
 from larksong.api.chat_requests import tool
+from larksong.api.chat_terminal.command import chat
 from larksong.api.check import command as check
-from larksong.api.compat import NoCompat
-from larksong.api.errors import field_path
+from larksong.api.command_line import fail, fail_validation, loaded, settings_of
 from larksong.api.explain import command as explain
-from larksong.api.generation import Model
-from larksong.api.models import load_model
 from larksong.api.parse import parse_record
 from larksong.api.schemas import ToolSpec
 from larksong.api.server import create_app
-from larksong.api.settings import Settings, SettingsFileError, explained
+from larksong.api.settings import explained
 from larksong.api.settings_flags import option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
@@ -35,7 +33,7 @@ from larksong.engine.characters import TooManyStates
 from larksong.engine.expand import expand
 from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, GrammarsError, UnknownFormat, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, wire_format
 from larksong.grammars.response_format import response_grammar
 
 app = typer.Typer(
@@ -46,6 +44,7 @@ app = typer.Typer(
 model_app = typer.Typer(help="The small model that `serve` and `demo` use by default.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
 app.command()(bench)
+app.command()(chat)
 app.command("check")(check)
 app.command("explain")(explain)
 
@@ -76,9 +75,9 @@ _FormatOption = Annotated[str | None, option("format")]
 @with_settings
 def serve(**flags: Any) -> None:
     """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
-    settings = _settings(**flags)
+    settings = settings_of(**flags)
     logs.set_up(settings.log_format, settings.log_level)
-    served = _load(settings)
+    served = loaded(settings)
     uvicorn.run(
         create_app([served], settings),
         host=settings.host,
@@ -94,7 +93,7 @@ def serve(**flags: Any) -> None:
 @with_settings
 def config(**flags: Any) -> None:
     """Print every setting as `serve` with the same flags would have it, and where its value came from."""
-    settings = _settings(**flags)
+    settings = settings_of(**flags)
     given = {name for name, value in flags.items() if value is not None}
     table = Table("setting", "value", "from", box=None, pad_edge=False)
     for setting in explained(settings, given):
@@ -112,12 +111,12 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
     try:
         from larksong.api.demo import run
     except ModuleNotFoundError as error:
-        _fail(f"the demo needs {error.name}: pip install 'larksong[demo]'")
+        fail(f"the demo needs {error.name}: pip install 'larksong[demo]'")
     console = Console()
-    settings = _settings(model=model, format=format)
+    settings = settings_of(model=model, format=format)
     with console.status(f"Loading {settings.model} …"):
-        loaded = _load(settings)
-    if not run(loaded, console):
+        ready = loaded(settings)
+    if not run(ready, console):
         raise typer.Exit(1)
 
 
@@ -148,23 +147,23 @@ def grammar(
     kept.
     """
     if (tools is None) == (schema is None):
-        _fail("give either a file with tools, or --schema")
+        fail("give either a file with tools, or --schema")
     try:
         if schema is not None:
             made = response_grammar(json.load(schema), _BYTES)
         else:
             assert tools is not None
             specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-            chosen = wire_format(_settings(format=format).format)
+            chosen = wire_format(settings_of(format=format).format)
             made = chosen.grammar([tool(spec) for spec in specs], CallPolicy(required=required), _BYTES)
     except ValidationError as error:
-        _fail_validation(error)
+        fail_validation(error)
     except (GrammarsError, json.JSONDecodeError) as error:
-        _fail(str(error))
+        fail(str(error))
     try:
         typer.echo(expand(made).lark() if to is Target.LARK else export(made, to.value), nl=False)
     except TooManyStates as error:
-        _fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
+        fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
 
 
 @app.command()
@@ -201,37 +200,9 @@ def fetch() -> None:
     try:
         typer.echo(find_model())
     except ModelError as error:
-        _fail(str(error))
+        fail(str(error))
 
 
 def main() -> None:
     """The entry point of the `larksong` command."""
     app()
-
-
-def _settings(**flags: Any) -> Settings:
-    """The settings with the flags that were given."""
-    try:
-        return Settings.load(**{name: value for name, value in flags.items() if value is not None})
-    except ValidationError as error:
-        _fail_validation(error)
-    except SettingsFileError as error:
-        _fail(str(error))
-
-
-def _load(settings: Settings) -> Model:
-    try:
-        return load_model(settings)
-    except (ModelError, UnknownFormat, NoCompat) as error:
-        _fail(str(error))
-
-
-def _fail_validation(error: ValidationError) -> NoReturn:
-    first = error.errors()[0]
-    place = field_path(first["loc"])
-    _fail(f"{place}: {first['msg']}" if place else first["msg"])
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"larksong: {message}", err=True)
-    raise typer.Exit(2)

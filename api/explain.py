@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from pydantic import TypeAdapter, ValidationError
@@ -15,8 +15,8 @@ from rich.text import Text
 from tokenizers import Tokenizer
 
 from larksong.api.chat_requests import tool
+from larksong.api.command_line import fail, fail_validation
 from larksong.api.end_token import end_token
-from larksong.api.errors import field_path
 from larksong.api.parse import byte_engine
 from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.schemas import ToolSpec
@@ -120,7 +120,7 @@ def command(
     The exit status is 0 if all of the text is allowed, 1 if not.
     """
     if (tools is None) == (schema is None):
-        _fail("give either --tools or --schema")
+        fail("give either --tools or --schema")
     if unenforceable not in (None, "refuse", "widen"):
         raise typer.BadParameter("must be refuse or widen", param_hint="--unenforceable")
     policy = SchemaPolicy(
@@ -138,10 +138,9 @@ def command(
         engine, ids = _tokens(written, tokenizer, eos)
         found = explain_turn(request, engine, ids)
     except ValidationError as error:
-        first = error.errors()[0]
-        _fail(f"{field_path(first['loc'])}: {first['msg']}")
+        fail_validation(error)
     except (GrammarsError, EngineError, json.JSONDecodeError) as error:
-        _fail(str(error))
+        fail(str(error))
     if json_:
         typer.echo(json.dumps(as_json(found, engine.vocabulary), ensure_ascii=False))
     else:
@@ -175,8 +174,3 @@ def _token_text(vocabulary: Vocabulary, token: int) -> str:
 
 def _quoted(data: bytes) -> str:
     return json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"')
-
-
-def _fail(message: str) -> NoReturn:
-    typer.echo(f"larksong: {message}", err=True)
-    raise typer.Exit(2)
