@@ -13,7 +13,7 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-api
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-browser test-api
 .PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures notebook clean
 
 help:  ## list the targets
@@ -45,6 +45,9 @@ test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies again
 
 test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
 	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
+
+test-browser: $(VENV)/stamp-browser  ## the inspector's page in headless Chromium (needs chromium and chromium-driver)
+	$(BIN)/python -m pytest -m browser tests/browser -s $(ARGS)
 
 test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test` sends
 	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_openapi.py --timeout 36000 $(ARGS)
@@ -110,6 +113,11 @@ $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
 	$(INSTALL) -e ".[dev]"
 	touch $@ $(VENV)/stamp-demo
+
+$(VENV)/stamp-browser: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
+	$(INSTALL) -e ".[dev,browser]"
+	touch $@ $(VENV)/stamp-demo $(VENV)/stamp-dev
 
 $(VENV)/stamp-notebook: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
