@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from larksong.api.schemas import ToolSpec
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
+from larksong.engine.events import FunctionOpen
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
 from larksong.grammars import CallPolicy, GrammarsError, wire_format
 from larksong.grammars.explain import Request, TurnExplanation, explain_turn
@@ -137,13 +139,17 @@ def command(
             request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
         engine, ids = _tokens(written, tokenizer, eos)
         found = explain_turn(request, engine, ids)
+        calls = _calls(request, engine, ids if found.token is None else ids[: found.token])
     except ValidationError as error:
         fail_validation(error)
     except (GrammarsError, EngineError, json.JSONDecodeError) as error:
         fail(str(error))
     if json_:
-        typer.echo(json.dumps(as_json(found, engine.vocabulary), ensure_ascii=False))
+        read = {"format": request.format.name if request.format is not None else None, "calls": calls}
+        typer.echo(json.dumps({**read, **as_json(found, engine.vocabulary)}, ensure_ascii=False))
     else:
+        if request.format is not None:
+            typer.echo(f"{request.format.name}, {calls} call{'s' * (calls != 1)}")
         show(found, written, engine.vocabulary, Console(highlight=False, markup=False))
     raise typer.Exit(int(not found.allowed))
 
@@ -152,6 +158,12 @@ def _policy(choice: str) -> CallPolicy:
     if choice in ("auto", "required"):
         return CallPolicy(required=choice == "required")
     return CallPolicy(required=True, min_calls=1, max_calls=1, only=choice)
+
+
+def _calls(request: Request, engine: Engine, ids: Sequence[int]) -> int:
+    """How many calls have begun in these tokens: whose function is certain."""
+    matcher = engine.matcher(request.grammar(engine.vocabulary))
+    return sum(isinstance(event, FunctionOpen) for token in ids for event in matcher.advance(token))
 
 
 def _tokens(text: bytes, tokenizer: Path | None, eos: str | None) -> tuple[Engine, list[int]]:

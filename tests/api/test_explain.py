@@ -40,7 +40,17 @@ def explain(text: str | bytes, *arguments: str, status: int = 1) -> str:
 
 def as_json(text: str | bytes, *arguments: str, status: int = 1) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(explain(text, "--json", *arguments, status=status))
-    assert set(found) == {"allowed", "complete", "offset", "token", "live", "wanted", "nearest"}
+    assert set(found) == {
+        "format",
+        "calls",
+        "allowed",
+        "complete",
+        "offset",
+        "token",
+        "live",
+        "wanted",
+        "nearest",
+    }
     return found
 
 
@@ -79,12 +89,27 @@ def test_a_text_that_is_right_has_the_status_0(tools: str) -> None:
     assert "not a whole turn" in explain(RIGHT[:-9], "--tools", tools, "--format", "hermes", status=0)
 
 
+def test_the_format_and_the_number_of_calls_are_told(tools: str) -> None:
+    hermes = ("--tools", tools, "--format", "hermes")
+    for text, status, calls in (
+        ("Hello.", 0, "0 calls"),
+        (WRONG, 1, "1 call"),
+        (f"{RIGHT}\n{RIGHT}", 0, "2 calls"),
+    ):
+        assert explain(text, *hermes, status=status).startswith(f"hermes, {calls}\n")
+    # A call in another format is text: nothing is wrong with it, and no call is read.
+    other = wire_format("qwen3_coder").render_call("get_weather", {"city": "Rome"})
+    found = as_json(other, "--tools", tools, "--format", "llama3_json", status=0)
+    assert (found["format"], found["calls"]) == ("llama3_json", 0)
+
+
 def test_a_schema_is_asked_without_tools(tmp_path: Path) -> None:
     schema, text = tmp_path / "schema.json", tmp_path / "answer.json"
     schema.write_text(json.dumps(PARAMETERS), encoding="utf-8")
     text.write_text('{"unit": "celsius"}', encoding="utf-8")
     found = as_json("", "--schema", str(schema), str(text))
     assert [(each["tool"], each["pointer"]) for each in found["wanted"]] == [(None, "/required")]
+    assert (found["format"], found["calls"]) == (None, 0)
 
 
 def test_a_tokenizer_tells_the_token(tools: str, tmp_path: Path, byte_tokenizer: Tokenizer) -> None:

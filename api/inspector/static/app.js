@@ -33,14 +33,14 @@ function go(to) {
   if (!missing.length) return;
   const shown = reading;
   Promise.all(missing.map((at) => shown.load(at)))
-    .then(() => shown === reading && wanted === place && draw(true))
+    .then(() => shown === reading && wanted === place && draw())
     .catch((error) => fail(error.message));
 }
 
-function draw(anew = false) {
+function draw() {
   if (!reading.step(place)) return;
   showStep(reading, place, about.tokens);
-  strip.show(reading, place, anew);
+  strip.show(reading, place);
 }
 
 function open(page, at) {

@@ -1,10 +1,11 @@
-// The tokens around the current step, coloured by how free each one was.
+// The tokens around the current step, coloured by how free each one was. They stand in rows of a fixed number,
+// so that a step makes one row anew at most.
 
 import { element, visible } from "./dom.js";
 
-const BEFORE = 120;
-const AFTER = 180;
-const MARGIN = 50;
+const ROW = 50;
+const BEFORE = 2; // rows
+const AFTER = 3;
 
 export class Strip {
   constructor(box, go) {
@@ -18,21 +19,39 @@ export class Strip {
 
   clear() {
     this.box.replaceChildren();
-    this.start = this.end = 0;
+    this.rows = new Map();
     this.current = null;
   }
 
   // The places whose tokens should be here when `place` is shown.
   static around(reading, place) {
-    return [Math.max(0, place - BEFORE), Math.min(reading.count, place + AFTER)];
+    const row = Math.floor(place / ROW);
+    return [Math.max(0, row - BEFORE) * ROW, Math.min(reading.count, (row + AFTER + 1) * ROW)];
   }
 
-  show(reading, place, anew = false) {
-    const near =
-      place >= this.start + (this.start ? MARGIN : 0) && place < this.end - (this.end < reading.count ? MARGIN : 0);
-    if (anew || !near) this.draw(reading, place);
+  // Rows are made anew as long as steps of theirs are still to come.
+  show(reading, place) {
+    const [start, end] = Strip.around(reading, place);
+    for (const [at, row] of this.rows) {
+      if (at >= start && at < end && row.dataset.whole) continue;
+      row.remove();
+      this.rows.delete(at);
+    }
+    for (let at = start; at < end; at += ROW) {
+      if (!this.rows.has(at)) this.insert(at, rowOf(reading, at, Math.min(at + ROW, end)));
+    }
+    this.mark(this.rows.get(place - (place % ROW))?.children[place % ROW]);
+  }
+
+  insert(at, row) {
+    const next = [...this.rows.keys()].filter((other) => other > at).sort((a, b) => a - b)[0];
+    this.box.insertBefore(row, next === undefined ? null : this.rows.get(next));
+    this.rows.set(at, row);
+  }
+
+  mark(token) {
     this.current?.removeAttribute("aria-current");
-    this.current = this.box.children[place - this.start] ?? null;
+    this.current = token ?? null;
     if (this.current === null) return;
     this.current.setAttribute("aria-current", "step");
     // Only the box scrolls, never the page.
@@ -42,20 +61,21 @@ export class Strip {
       this.box.scrollTop = top - this.box.clientHeight / 3;
     }
   }
+}
 
-  draw(reading, place) {
-    [this.start, this.end] = Strip.around(reading, place);
-    const drawn = document.createDocumentFragment();
-    for (let at = this.start; at < this.end; at++) {
-      const step = reading.step(at);
-      const token = element("span", step ? (step.token === null ? "■" : visible(step.text) || "∅") : "…", "token");
-      if (step) token.classList.add(...kinds(step));
-      if (step?.allowed !== undefined) token.title = `${step.allowed.toLocaleString("en")} may come`;
-      token.dataset.place = at;
-      drawn.append(token);
-    }
-    this.box.replaceChildren(drawn);
+function rowOf(reading, start, end) {
+  const row = element("div");
+  const steps = Array.from({ length: end - start }, (_, index) => reading.step(start + index));
+  if (steps.every(Boolean) && (!reading.growing || end < reading.count)) row.dataset.whole = "yes";
+  for (let at = start; at < end; at++) {
+    const step = steps[at - start];
+    const token = element("span", step ? (step.token === null ? "■" : visible(step.text) || "∅") : "…", "token");
+    if (step) token.classList.add(...kinds(step));
+    if (step?.allowed !== undefined) token.title = `${step.allowed.toLocaleString("en")} may come`;
+    token.dataset.place = at;
+    row.append(token);
   }
+  return row;
 }
 
 function kinds(step) {
