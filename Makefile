@@ -14,7 +14,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-agents
-.PHONY: test-llama-stack test-api test-judges test-drafts test-gpu load bench bench-formats bench-server
+.PHONY: test-llama-stack test-browser test-api test-judges test-drafts test-gpu load bench bench-formats bench-server
 .PHONY: bench-maskbench bench-keywords lint types pictures figures notebook clean
 
 help:  ## list the targets
@@ -52,6 +52,9 @@ test-agents: $(VENV)/stamp-agents  ## coding agents do a job over the server (Li
 
 test-llama-stack: $(VENV)/stamp-dev build/llama-stack/stamp  ## run llama-stack's remote::vllm, in an environment of its own
 	LARKSONG_LLAMA_STACK=$(CURDIR)/build/llama-stack/bin/python $(BIN)/python -m pytest -m llama_stack tests/clients $(ARGS)
+
+test-browser: $(VENV)/stamp-browser  ## the inspector's page in headless Chromium (needs chromium and chromium-driver)
+	$(BIN)/python -m pytest -m browser tests/browser -s $(ARGS)
 
 test-api: $(VENV)/stamp-dev  ## 100 times as many made-up requests as `make test` sends
 	LARKSONG_EXAMPLES=100 $(BIN)/python -m pytest tests/api/test_openapi.py --timeout 36000 $(ARGS)
@@ -120,6 +123,11 @@ $(VENV)/stamp-dev: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
 	$(INSTALL) -e ".[dev]"
 	touch $@ $(VENV)/stamp-demo
+
+$(VENV)/stamp-browser: pyproject.toml constraints.txt | $(VENV)/stamp-base
+	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."
+	$(INSTALL) -e ".[dev,browser]"
+	touch $@ $(VENV)/stamp-demo $(VENV)/stamp-dev
 
 $(VENV)/stamp-notebook: pyproject.toml constraints.txt | $(VENV)/stamp-base
 	@echo "Installing into $(VENV), about 1.4 GB; the first time takes minutes."

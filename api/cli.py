@@ -16,17 +16,18 @@ from rich.table import Table
 
 from larksong.api import logs
 from larksong.api.bench_command import bench
+from larksong.api.chat_terminal.command import chat
 from larksong.api.check import command as check
 from larksong.api.command_errors import fail
 from larksong.api.command_input import read_json
+from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
 from larksong.api.explain import command as explain
-from larksong.api.generation import Model
 from larksong.api.grammar_command import grammar
-from larksong.api.models import check_model, load_model
+from larksong.api.models import check_model
 from larksong.api.parse import parse_record
 from larksong.api.server import create_app
-from larksong.api.settings import Settings, explained
+from larksong.api.settings import explained
 from larksong.api.settings_flags import load_settings, option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
@@ -40,6 +41,7 @@ app = typer.Typer(
 model_app = typer.Typer(help="The small model that `serve` and `demo` use by default.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
 app.command()(bench)
+app.command()(chat)
 app.command("check")(check)
 app.command("explain")(explain)
 app.command("grammar")(grammar)
@@ -62,7 +64,7 @@ def serve(**flags: Any) -> None:
     place = _bound(settings.host, settings.port)  # before the model is loaded: that takes a while
     server = uvicorn.Server(
         uvicorn.Config(
-            create_app([_load(settings)], settings),
+            create_app([loaded(settings)], settings),
             host=settings.host,
             port=settings.port,
             log_config=None,
@@ -102,8 +104,8 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
     console = Console()
     settings = load_settings(model=model, format=format)
     with console.status(f"Loading {settings.model} …"):
-        loaded = _load(settings)
-    if not run(loaded, console):
+        ready = loaded(settings)
+    if not run(ready, console):
         raise typer.Exit(1)
 
 
@@ -161,10 +163,3 @@ def _bound(host: str, port: int) -> socket.socket:
     except OSError as error:
         fail(f"cannot serve at {host}, port {port} ({error.strerror}): choose others with --host, --port")
     return bound
-
-
-def _load(settings: Settings) -> Model:
-    try:
-        return load_model(settings)
-    except (ModelError, UnknownFormat, NoCompat) as error:
-        fail(str(error))

@@ -34,6 +34,7 @@ from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.events import ParseEvent, Reasoning
 from larksong.engine.grammar import Grammar
+from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
 from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
@@ -177,6 +178,11 @@ class Model:
         self.prompts = PromptWriter(backend, template, self._memory)
         self._special_texts = {id: text for text, id in backend.vocabulary.special.items()}
 
+    @property
+    def engine(self) -> Engine:
+        """The engine over the model's vocabulary, with what requests have taught it."""
+        return self._engine
+
     def warm_up(self) -> None:
         """Do now what no request should wait for; from then on the garbage collector passes over it."""
         warm_up(self._engine)
@@ -200,6 +206,8 @@ class Model:
                 stops=request.stops,
                 widened=widened,
                 tools=request.tools,
+                start=generation.matcher.fork() if generation.matcher is not None else None,
+                in_reasoning=prompt.in_reasoning,
             ),
             self.backend.generate(generation),
             TurnRecorder(self._memory, prompt, request.wire_format, self.backend.vocabulary),
@@ -334,6 +342,10 @@ class TurnPlan:
     stops: tuple[str, ...]
     widened: Sequence[WidenedSchema]
     tools: Sequence[Tool] = ()
+    start: Matcher | None = None
+    """a cursor at the turn's beginning, for those who read along; to be forked"""
+    in_reasoning: bool = False
+    """whether the prompt ends inside reasoning"""
 
 
 class Turn:
