@@ -39,3 +39,12 @@ def test_a_tools_name_is_told_once_and_as_it_is(name: str, called: str, other: s
         found = parse_record({"format": name, "tools": tools, "chunks": pieces})
         told = [(call["function"]["name"], call["function"]["arguments"]) for call in found["tool_calls"]]
         assert (told, found["content"], found["warnings"]) == ([(called, "{}"), (other, "{}")], "", [])
+
+
+@pytest.mark.parametrize("name", ["deepseek_v3_2", "deepseek_v4", "deepseek_v4_1"])
+def test_a_declared_parameters_name_in_quotes_may_have_blanks(name: str) -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"a b": {"type": "string"}}}}]
+    text = wire_format(name).render_call("f", {"a b": "v"})
+    found = parse_record({"format": name, "tools": tools, "text": text})
+    assert [call["function"]["arguments"] for call in found["tool_calls"]] == ['{"a b": "v"}']
+    assert (found["content"], found["warnings"]) == ("", [])
