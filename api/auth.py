@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -15,8 +15,6 @@ from larksong.api.error_response import error_response
 from larksong.api.errors import WrongKey
 
 _logger = logging.getLogger(__name__)
-
-OPEN_PATHS = ("/health", "/health/live", "/health/ready")
 
 
 class ApiKeys:
@@ -71,15 +69,16 @@ def _digest(key: bytes) -> bytes:
 
 
 class KeyCheck:
-    """Middleware: refuses requests without a known key, except those for the health of the server."""
+    """Middleware: refuses requests without a known key, except those for `open_paths`."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys) -> None:
+    def __init__(self, app: ASGIApp, keys: ApiKeys, open_paths: Collection[str]) -> None:
         self._app = app
+        self._open = frozenset(open_paths)
         self._keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application, or answer 401."""
-        if scope["type"] == "http" and self._keys.needed and scope["path"] not in OPEN_PATHS:
+        if scope["type"] == "http" and self._keys.needed and scope["path"] not in self._open:
             headers = dict(scope["headers"])
             given = headers.get(b"authorization", b"")
             if b"x-api-key" in headers and not given:  # Anthropic's clients

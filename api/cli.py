@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import socket
 import sys
 from typing import Annotated, Any
 
@@ -15,17 +16,18 @@ from rich.table import Table
 
 from larksong.api import logs
 from larksong.api.bench_command import bench
+from larksong.api.chat_terminal.command import chat
 from larksong.api.check import command as check
 from larksong.api.command_errors import fail
 from larksong.api.command_input import read_json
+from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
 from larksong.api.explain import command as explain
-from larksong.api.generation import Model
 from larksong.api.grammar_command import grammar
-from larksong.api.models import load_model
+from larksong.api.models import check_model
 from larksong.api.parse import parse_record
 from larksong.api.server import create_app
-from larksong.api.settings import Settings, explained
+from larksong.api.settings import explained
 from larksong.api.settings_flags import load_settings, option, with_settings
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
@@ -39,6 +41,7 @@ app = typer.Typer(
 model_app = typer.Typer(help="The small model that `serve` and `demo` use by default.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
 app.command()(bench)
+app.command()(chat)
 app.command("check")(check)
 app.command("explain")(explain)
 app.command("grammar")(grammar)
@@ -54,16 +57,25 @@ def serve(**flags: Any) -> None:
     """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
     settings = load_settings(**flags)
     logs.set_up(settings.log_format, settings.log_level)
-    served = _load(settings)
-    uvicorn.run(
-        create_app([served], settings),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        # Streams end by themselves before; what else is left is cut off then.
-        timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
+    try:
+        check_model(settings)
+    except (ModelError, UnknownFormat, NoCompat) as error:
+        fail(str(error))
+    place = _bound(settings.host, settings.port)  # before the model is loaded: that takes a while
+    server = uvicorn.Server(
+        uvicorn.Config(
+            create_app([loaded(settings)], settings),
+            host=settings.host,
+            port=settings.port,
+            log_config=None,
+            access_log=False,
+            # Streams end by themselves before; what else is left is cut off then.
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
+        )
     )
+    server.run(sockets=[place])
+    if not server.started:
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -92,8 +104,8 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
     console = Console()
     settings = load_settings(model=model, format=format)
     with console.status(f"Loading {settings.model} …"):
-        loaded = _load(settings)
-    if not run(loaded, console):
+        ready = loaded(settings)
+    if not run(ready, console):
         raise typer.Exit(1)
 
 
@@ -141,8 +153,13 @@ def main() -> None:
     app()
 
 
-def _load(settings: Settings) -> Model:
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that no other server can have; it listens once the server has started."""
     try:
-        return load_model(settings)
-    except (ModelError, UnknownFormat, NoCompat) as error:
-        fail(str(error))
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+    except OSError as error:
+        fail(f"cannot serve at {host}, port {port} ({error.strerror}): choose others with --host, --port")
+    return bound

@@ -20,6 +20,7 @@ from larksong.api.background import BackgroundServer
 from larksong.api.demo_view import StreamRecord, delta_table, growing_answer
 from larksong.api.generation import Model
 from larksong.api.server import create_app
+from larksong.api.settings import Settings
 
 _CITY = {"type": "string", "description": "Name of the city", "maxLength": 40}
 _UNIT = {"type": "string", "enum": ["celsius", "fahrenheit"]}
@@ -32,7 +33,7 @@ _PARIS = (
 
 def run(model: Model, console: Console) -> bool:
     """Both scenes against a server of `model`; whether all calls came and are valid."""
-    with BackgroundServer(create_app([model])) as server:
+    with BackgroundServer(create_app([model], Settings(api_key=None, api_key_file=None))) as server:
         client = openai.OpenAI(base_url=server.url, api_key="none needed", max_retries=0)
         console.print(f"{model.name}, wire format {model.wire_format.name}, at {server.url}\n")
         cities = _request(

@@ -40,6 +40,7 @@ class StreamRecord:
 
     started: float = field(default_factory=time.perf_counter)
     content: str = ""
+    reasoning: str = ""
     calls: dict[int, CallRecord] = field(default_factory=dict)
     deltas: list[DeltaRecord] = field(default_factory=list)
     summary: str = ""
@@ -60,6 +61,8 @@ class StreamRecord:
 
     def _grow(self, delta: ChoiceDelta) -> None:
         self.content += delta.content or ""
+        extra = delta.model_extra or {}
+        self.reasoning += extra.get("reasoning_content") or extra.get("reasoning") or ""
         for piece in delta.tool_calls or ():
             assert piece.function is not None
             if piece.index not in self.calls:
@@ -69,11 +72,24 @@ class StreamRecord:
 
 def growing_answer(record: StreamRecord) -> RenderableType:
     """The text and the calls so far."""
-    parts: list[RenderableType] = [Text(record.content)] if record.content else []
+    parts: list[RenderableType] = []
+    if record.reasoning:
+        parts.append(Text(printable(record.reasoning), style="dim italic"))
+    if record.content:
+        parts.append(Text(printable(record.content)))
     for index, call in record.calls.items():
-        title = f"{index}  {call.name}  {call.id}"
-        parts.append(Panel(Text(call.arguments), title=title, title_align="left"))
+        title = Text(printable(f"{index}  {call.name}  {call.id}"))
+        parts.append(Panel(Text(printable(call.arguments)), title=title, title_align="left"))
     return Group(*parts)
+
+
+def printable(text: str) -> str:
+    """The text without anything that a terminal would obey: control characters as pictures of them."""
+    return text.translate(_PICTURES)
+
+
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
+_PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
 
 
 def delta_table(record: StreamRecord) -> Table:

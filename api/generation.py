@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,8 @@ from larksong.api.compat_turn import CompatTurn
 from larksong.api.deltas import CallDelta, Delta
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.errors import ServerFault
+from larksong.api.garbage import settle_down
+from larksong.api.metrics import Cut, Watch
 from larksong.api.prompt import ChatMessage, ChatTemplate
 from larksong.api.prompt_writer import Prompt, PromptWriter
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
@@ -33,6 +34,7 @@ from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.events import ParseEvent, Reasoning
 from larksong.engine.grammar import Grammar
+from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
 from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
@@ -176,11 +178,15 @@ class Model:
         self.prompts = PromptWriter(backend, template, self._memory)
         self._special_texts = {id: text for text, id in backend.vocabulary.special.items()}
 
+    @property
+    def engine(self) -> Engine:
+        """The engine over the model's vocabulary, with what requests have taught it."""
+        return self._engine
+
     def warm_up(self) -> None:
         """Do now what no request should wait for; from then on the garbage collector passes over it."""
         warm_up(self._engine)
-        gc.collect()
-        gc.freeze()
+        settle_down()
 
     async def prepare(self, request: TurnRequest) -> Turn:
         """A turn that is ready to run.
@@ -200,6 +206,8 @@ class Model:
                 stops=request.stops,
                 widened=widened,
                 tools=request.tools,
+                start=generation.matcher.fork() if generation.matcher is not None else None,
+                in_reasoning=prompt.in_reasoning,
             ),
             self.backend.generate(generation),
             TurnRecorder(self._memory, prompt, request.wire_format, self.backend.vocabulary),
@@ -334,6 +342,10 @@ class TurnPlan:
     stops: tuple[str, ...]
     widened: Sequence[WidenedSchema]
     tools: Sequence[Tool] = ()
+    start: Matcher | None = None
+    """a cursor at the turn's beginning, for those who read along; to be forked"""
+    in_reasoning: bool = False
+    """whether the prompt ends inside reasoning"""
 
 
 class Turn:
@@ -351,8 +363,10 @@ class Turn:
         self._recorder = recorder
         self._compat = compat
         self._values = WidenedValues(plan.widened)
-        self.watch: Callable[[Step | Finish], None] | None = None
-        """called with everything that the backend gives, for metrics"""
+        self.written = 0
+        """tokens of the answer so far"""
+        self.watch: Watch | None = None
+        """called with everything that the backend gives, and where that is cut off, for metrics"""
         self.count_widened: Callable[[Sequence[WidenedKeyword]], None] | None = None
         """called with the keywords that were not enforced, for metrics"""
 
@@ -360,51 +374,62 @@ class Turn:
         """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
         emitter = DeltaEmitter()
         stop = StopText(self.plan.stops) if self.plan.stops else None
-        written = thought = calls = 0
-        async with aclosing(self._items) as items:
-            async for item in items:
-                if self.watch is not None:
-                    self.watch(item)
-                made = emitter.feed(item.events) if self._compat is None else self._read(item)
-                deltas: Sequence[Delta] = made if stop is None else stop.feed(made)
-                self._values.add(deltas)
-                before = calls
-                for delta in deltas:
-                    calls += isinstance(delta, CallDelta)
-                thinks = bool(item.events) and isinstance(item.events[-1], Reasoning)
-                if self._recorder is not None:
-                    self._recorder.add(item, deltas, thinks=thinks)
-                if isinstance(item, Step):
-                    thought += thinks
-                    yield TurnStep(written, item, deltas, before)
-                    written += 1
-                    if stop is None or not stop.found:
-                        continue
-                    reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
-                    widened = await self._check_widened()
+        thought = calls = 0
+        cut: Cut | None = "left"
+        try:
+            async with aclosing(self._items) as items:
+                async for item in items:
+                    if self.watch is not None:
+                        self.watch(item)
+                    made = emitter.feed(item.events) if self._compat is None else self._read(item)
+                    deltas: Sequence[Delta] = made if stop is None else stop.feed(made)
+                    self._values.add(deltas)
+                    before = calls
+                    for delta in deltas:
+                        calls += isinstance(delta, CallDelta)
+                    thinks = bool(item.events) and isinstance(item.events[-1], Reasoning)
+                    if self._recorder is not None:
+                        self._recorder.add(item, deltas, thinks=thinks)
+                    if isinstance(item, Step):
+                        thought += thinks
+                        yield TurnStep(self.written, item, deltas, before)
+                        self.written += 1
+                        if stop is None or not stop.found:
+                            continue
+                        reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
+                        cut = "stop"
+                        yield TurnEnd(
+                            (),
+                            reason,
+                            self.written,
+                            widened=await self._check_widened(),
+                            reasoning_tokens=thought,
+                            stop=stop.found,
+                        )
+                        return
+                    cut = None
+                    if item.reason == "error":
+                        raise ServerFault(f"The generation failed: {item.error}")
+                    if stop is not None and not stop.found:
+                        deltas = [*deltas, *stop.rest()]
+                    reason = "length" if item.reason == "length" else "tool_calls" if calls else "stop"
+                    if self._recorder is not None and item.reason == "stop":
+                        self._recorder.keep()
                     yield TurnEnd(
-                        (), reason, written, widened=widened, reasoning_tokens=thought, stop=stop.found
+                        deltas,
+                        reason,
+                        self.written,
+                        item.finished_calls if reason == "length" else None,
+                        await self._check_widened(),
+                        item.cached_tokens,
+                        thought,
+                        item.events,
+                        self._compat.warnings if self._compat is not None else (),
+                        stop.found if stop is not None else None,
                     )
-                    return
-                if item.reason == "error":
-                    raise ServerFault(f"The generation failed: {item.error}")
-                if stop is not None and not stop.found:
-                    deltas = [*deltas, *stop.rest()]
-                reason = "length" if item.reason == "length" else "tool_calls" if calls else "stop"
-                if self._recorder is not None and item.reason == "stop":
-                    self._recorder.keep()
-                yield TurnEnd(
-                    deltas,
-                    reason,
-                    written,
-                    item.finished_calls if reason == "length" else None,
-                    await self._check_widened(),
-                    item.cached_tokens,
-                    thought,
-                    item.events,
-                    self._compat.warnings if self._compat is not None else (),
-                    stop.found if stop is not None else None,
-                )
+        finally:
+            if cut is not None and self.watch is not None:
+                self.watch(cut)
 
     async def _check_widened(self) -> Sequence[WidenedKeyword]:
         found = await self._values.check()

@@ -10,6 +10,9 @@ from larksong.api.served import Served
 
 router = APIRouter()
 
+OPEN_PATHS = ("/health", "/health/live", "/health/ready")
+"""what needs no API key"""
+
 
 @router.get("/health")
 @router.get("/health/live")

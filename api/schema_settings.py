@@ -30,6 +30,14 @@ class SchemaFields(BaseSettings):
     max_schema_names: int = Field(
         DEFAULT_LIMITS.keys, ge=1, description="Most names that one object of a schema declares."
     )
+    max_tuple_items: int = Field(
+        DEFAULT_LIMITS.tuple_items, ge=1, description="Most items of an array with schemas of their own."
+    )
+    max_text_characters: int = Field(
+        DEFAULT_LIMITS.text_characters,
+        ge=1,
+        description="Longest name or text in enum and const of a schema.",
+    )
     max_enum_values: int = Field(
         DEFAULT_LIMITS.enum_values, ge=1, description="Most values of one enum of a schema."
     )
@@ -54,6 +62,8 @@ class SchemaFields(BaseSettings):
             alternatives=self.max_alternatives,
             nodes=self.max_schema_places,
             keys=self.max_schema_names,
+            tuple_items=self.max_tuple_items,
+            text_characters=self.max_text_characters,
             pattern_characters=self.max_pattern_characters,
             seconds=self.max_schema_seconds,
         )

@@ -10,6 +10,7 @@ from larksong.api.admission import Admission
 from larksong.api.chat_responses import ReasoningField
 from larksong.api.errors import UnknownModel
 from larksong.api.generation import Model
+from larksong.api.inspector.live import LiveTurns
 from larksong.api.metrics import Metrics
 from larksong.api.prompt import ChatMessage
 from larksong.api.settings import Settings
@@ -29,6 +30,8 @@ class Served:
     metrics: Metrics
     admission: Admission
     ending: bool = False
+    live: LiveTurns | None = None
+    """where turns are kept for the inspector, if there is one"""
     reasoning_field: ReasoningField = field(init=False)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,8 @@ from larksong.api.body_limit import BodyLimit
 from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
 from larksong.api.generation import Model
+from larksong.api.inspector import routes as inspector
+from larksong.api.inspector.live import LiveTurns
 from larksong.api.logs import AccessLog
 from larksong.api.responses import routes as responses
 from larksong.api.schemas import ErrorShape, ModelCard, ModelList
@@ -51,6 +53,11 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
     app.state.served = served
     for routes in (chat, completions, anthropic, responses, token_routes, health):
         app.include_router(routes.router)
+    open_paths: tuple[str, ...] = health.OPEN_PATHS
+    if settings.inspector:
+        served.live = LiveTurns()
+        app.include_router(inspector.router(served, served.live))
+        open_paths += inspector.OPEN_PATHS
     started = int(time.time())
 
     def card(model: Model) -> ModelCard:
@@ -74,7 +81,7 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
 
     # The last one added runs first.
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
-    app.add_middleware(KeyCheck, keys=ApiKeys(settings.keys, settings.api_key_file))
+    app.add_middleware(KeyCheck, keys=ApiKeys(settings.keys, settings.api_key_file), open_paths=open_paths)
     app.add_middleware(AccessLog, metrics=served.metrics)
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)

@@ -85,6 +85,10 @@ class Settings(ExllamaV3Fields, SchemaFields):
     compat: Literal["tabbyapi"] | None = Field(
         None, description="tabbyapi: the bytes of tabbyAPI's end parse; compat in a request overrides it."
     )
+    inspector: bool = Field(
+        False,
+        description="Show how turns are read, those that run, too: a page at /inspector.",
+    )
     log_level: Literal["critical", "error", "warning", "info", "debug"] = Field(
         "info", description="critical, error, warning, info or debug."
     )

@@ -107,7 +107,6 @@ class Compiler:
         """What a node means. Raises `Unenforceable`, or widens, as the options say."""
         found = self._expanded.get(node)
         if found is None:
-            self.document.check_time()
             self._expanding.add(node)
             try:
                 found = self._expanded[node] = self._enforced(node)
@@ -131,6 +130,7 @@ class Compiler:
         for schema in self._members[node]:
             self._loops.refuse(schema)
         while True:
+            self.document.check_time()
             try:
                 return self._expand(node)
             except CannotEnforce as refusal:
@@ -260,7 +260,7 @@ class Compiler:
             case "never":
                 draft.types = frozenset()
             case "enum" | "const":
-                self._values(draft, origin, value, scopes, choices)
+                self._values(draft, origin, value, choices)
             case "other_values":
                 draft.excluded |= {text for text, _ in value.scalars}
                 draft.blame["other_values"] = origin
@@ -361,17 +361,16 @@ class Compiler:
     def _is_asserted(self, name: str) -> bool:
         return self.options.formats and (name in PATTERNS or name in UNDECIDABLE)
 
-    def _values(
-        self, draft: Draft, origin: Origin, values: Values, scopes: Scopes, choices: list[Choice]
-    ) -> None:
+    def _values(self, draft: Draft, origin: Origin, values: Values, choices: list[Choice]) -> None:
         scalars = dict(values.scalars)
         if not values.others:
             draft.restrict(scalars)
             return
-        options = [(Work(other, scopes),) for other in values.others]
+        # A value that is listed is not evaluated member by member.
+        options = [(Work(other, _UNCONDITIONAL),) for other in values.others]
         if scalars:
             only = self.document.written({"enum": Values(values.scalars, ())}, origin)
-            options.append((Work(only, scopes),))
+            options.append((Work(only, _UNCONDITIONAL),))
         choices.append(Choice(origin, tuple(options)))
 
     def _any_subset(self, origin: Origin, value: tuple[int, ...], scopes: Scopes) -> Choice:

@@ -7,7 +7,7 @@ schemas inside. What the drafts spell differently is spelled as in draft 2020-12
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
@@ -19,6 +19,7 @@ from larksong.grammars.schema.limits import Limits
 from larksong.grammars.schema.references import LATEST, References, Resource, escape
 from larksong.grammars.schema.values import canonical, decimal, is_finite, is_number, json_text, scalar_texts
 
+_SHOWN = 300
 ANY, NEVER = 0, 1
 """the schemas `true` and `false`"""
 
@@ -172,16 +173,19 @@ class Document:
             self.invalid("", None, f"reading it takes more than {self.limits.seconds} s of processor time")
 
     def where(self, pointer: str) -> str:
-        place = f"the schema at {pointer!r}" if pointer else "the schema"
+        place = f"the schema at {shown(pointer)}" if pointer else "the schema"
         return f"tool {self.tool!r}, {place}" if self.tool else place
 
     def check_text(self, text: str, pointer: str, keyword: str) -> None:
-        """Refuse what no JSON text in UTF-8 can hold."""
+        """Refuse what no JSON text in UTF-8 can hold, and what is too long."""
+        longest = self.limits.text_characters
+        if len(text) > longest:
+            self.invalid(pointer, keyword, f"a text of it has more than {longest} characters")
         if not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError:
-                self.invalid(pointer, keyword, f"{text!r} holds half a character")
+                self.invalid(pointer, keyword, f"{shown(text)} holds half a character")
 
     def check_pattern(self, pattern: str, pointer: str, keyword: str) -> None:
         """Refuse what is no regular expression. Those that no grammar can enforce are another matter."""
@@ -218,6 +222,11 @@ def kind(value: Any) -> str:
     )
 
 
+def shown(text: str) -> str:
+    """A text in a message: its beginning, if it is long."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"
+
+
 def _holder(pointer: str) -> str | None:
     """The keyword that has the schema at `pointer`."""
     steps = iter(pointer.split("/")[1:])
@@ -242,6 +251,8 @@ def _schemas(
     where = context.at(keyword)
     if not isinstance(value, list | tuple) or (not value and keyword != "prefixItems"):
         document.invalid(where, keyword, "must be a list of schemas")
+    if keyword == "prefixItems":
+        _check_tuple(document, value, where, keyword)
     found[keyword] = tuple(
         document.number(sub, context.resource, f"{where}/{i}", context.depth + 1)
         for i, sub in enumerate(value)
@@ -257,8 +268,7 @@ def _named_schemas(
     if len(value) > document.limits.keys:
         document.invalid(where, keyword, f"has more than {document.limits.keys} names")
     for name in value:
-        if not name.isascii():
-            document.check_text(name, where, keyword)
+        document.check_text(name, where, keyword)
         if keyword == "patternProperties":
             document.check_pattern(name, where, keyword)
     members = tuple(
@@ -276,11 +286,18 @@ def _named_schemas(
             found["required"] = tuple(sorted({*found.get("required", ()), *required}))
 
 
+def _check_tuple(document: Document, value: Sequence[Any], where: str, keyword: str) -> None:
+    most = document.limits.tuple_items
+    if len(value) > most:
+        document.invalid(where, keyword, f"has schemas for more than {most} items")
+
+
 def _items(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
     if isinstance(value, list | tuple):
         where = context.at(keyword)
+        _check_tuple(document, value, where, keyword)
         found["prefixItems"] = tuple(
             document.number(sub, context.resource, f"{where}/{i}", context.depth + 1)
             for i, sub in enumerate(value)
@@ -307,10 +324,14 @@ def _type(
     for name in names:
         if not isinstance(name, str) or (name not in TYPES and (name != "any" or context.resource.draft > 3)):
             known = ", ".join(TYPES)
-            document.invalid(context.at(keyword), keyword, f"{name!r} is not a type; types: {known}")
+            document.invalid(context.at(keyword), keyword, f"{_name(name)} is not a type; types: {known}")
         types |= TYPES.get(name, ALL_TYPES)
     if types != ALL_TYPES:
         found[keyword] = types
+
+
+def _name(value: Any) -> str:
+    return shown(value) if isinstance(value, str) else kind(value)
 
 
 def _values(
@@ -425,6 +446,8 @@ def _required(
 def _names(document: Document, value: Any, keyword: str, context: _Context) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         document.invalid(context.at(keyword), keyword, "must be a list of names")
+    if len(value) > document.limits.keys:
+        document.invalid(context.at(keyword), keyword, f"has more than {document.limits.keys} names")
     for name in value:
         document.check_text(name, context.at(keyword), keyword)
     return tuple(value)
@@ -435,9 +458,12 @@ def _dependencies(
 ) -> None:
     if not isinstance(value, Mapping):
         document.invalid(context.at(keyword), keyword, "must be an object")
+    if len(value) > document.limits.keys:
+        document.invalid(context.at(keyword), keyword, f"has more than {document.limits.keys} names")
     names: list[tuple[str, tuple[str, ...]]] = []
     schemas: dict[str, Any] = {}
     for name, each in value.items():
+        document.check_text(name, context.at(keyword), keyword)
         if isinstance(each, list | tuple) or keyword == "dependentRequired":
             names.append((name, _names(document, each, keyword, context)))
         elif isinstance(each, str) and keyword == "dependencies":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from larksong.grammars.schema.document import ANY, NEVER, Document
+from larksong.grammars.schema.document import ANY, NEVER, Document, shown
 
 _ONE = ("not", "if", "then", "else")
 _SEVERAL = ("allOf", "anyOf", "oneOf")
@@ -60,5 +60,5 @@ class Loops:
                     self._document.invalid(
                         f"{record.pointer}/{keyword}",
                         keyword,
-                        f"{record.keywords[keyword]!r} leads back to itself without end",
+                        f"{shown(record.keywords[keyword])} leads back to itself without end",
                     )

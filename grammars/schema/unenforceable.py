@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from larksong.grammars.schema.document import Origin
+from larksong.grammars.schema.document import Origin, shown
 
 
 class CannotEnforce(Exception):
@@ -19,9 +19,11 @@ class CannotEnforce(Exception):
 def unresolved(origin: Origin, reference: str) -> CannotEnforce:
     """What `reference` stands for is not in the document, or not the same for all ways to it."""
     if origin.keyword == "$dynamicRef":
-        return CannotEnforce(origin, f"{reference!r} may lead to several places, or to none of this document")
+        return CannotEnforce(
+            origin, f"{shown(reference)} may lead to several places, or to none of this document"
+        )
     if reference.startswith(("#", "/")):
-        reason = f"{reference!r} leads nowhere in this document"
+        reason = f"{shown(reference)} leads nowhere in this document"
     else:
-        reason = f"{reference!r} is not in this document, and no other is fetched"
+        reason = f"{shown(reference)} is not in this document, and no other is fetched"
     return CannotEnforce(origin, reason, remote=True)

@@ -17,8 +17,8 @@ def json_text(value: Any) -> str:
 
 
 def decimal(value: float) -> Decimal:
-    """The number as it is written, not as it is stored: 0.1 is one tenth."""
-    return Decimal(repr(value))
+    """The number as it is written, not as it is stored: 0.1 is one tenth. There is one zero."""
+    return Decimal(repr(value)) or Decimal(0)
 
 
 def is_number(value: Any) -> bool:

@@ -34,6 +34,8 @@ def test_the_limits_of_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> No
         max_schema_parts=1,
         max_schema_places=2,
         max_schema_names=3,
+        max_tuple_items=8,
+        max_text_characters=9,
         max_enum_values=4,
         max_alternatives=5,
         max_pattern_characters=6,
@@ -41,7 +43,16 @@ def test_the_limits_of_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> No
         unenforceable="widen",
     ).schema_policy()
     assert policy.limits == Limits(
-        schemas=1, nodes=2, keys=3, enum_values=4, alternatives=5, pattern_characters=6, depth=7, seconds=0.5
+        schemas=1,
+        nodes=2,
+        keys=3,
+        enum_values=4,
+        alternatives=5,
+        pattern_characters=6,
+        depth=7,
+        tuple_items=8,
+        text_characters=9,
+        seconds=0.5,
     )
     assert policy.options(True) == Options(widen=True, limits=policy.limits)
 

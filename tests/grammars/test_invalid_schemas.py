@@ -142,6 +142,13 @@ LIMITED: dict[str, tuple[Limits, Any]] = {
     "schemas": (Limits(schemas=5), {"properties": {f"p{i}": {"minLength": i} for i in range(9)}}),
     "enum_values": (Limits(enum_values=2), {"enum": [1, 2, 3]}),
     "nodes": (Limits(nodes=4), {"properties": {f"p{i}": {"minLength": i} for i in range(9)}}),
+    "names in required": (Limits(keys=2), {"required": ["a", "b", "c"]}),
+    "dependent names": (Limits(keys=2), {"dependentRequired": {"a": [], "b": [], "c": []}}),
+    "tuple_items": (Limits(tuple_items=2), {"prefixItems": [{}, {}, {}]}),
+    "items of older drafts": (Limits(tuple_items=2), {"items": [{}, {}, {}]}),
+    "items of a constant": (Limits(tuple_items=2), {"const": [1, 2, 3]}),
+    "text_characters": (Limits(text_characters=3), {"enum": ["abcd"]}),
+    "characters of a name": (Limits(text_characters=3), {"properties": {"abcd": {}}}),
     "keys": (Limits(keys=2), {"properties": {"a": {}, "b": {}, "c": {}}}),
     "pattern_characters": (Limits(pattern_characters=4), {"pattern": "aaaaa"}),
     "alternatives": (

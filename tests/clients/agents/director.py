@@ -19,6 +19,7 @@ from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.grammars import wire_format
 from tests.clients.agents.job import Job
+from tests.support.agent import thought
 from tests.support.families import FAMILIES
 
 Call = tuple[str, dict[str, Any]]
@@ -39,30 +40,26 @@ class Script:
 
 @dataclass
 class Turn:
-    """A turn that was written. Times in seconds of `time.monotonic`."""
+    """A turn of a job, or of what an agent asks beside it. Times in seconds of `time.monotonic`."""
 
-    body: Mapping[str, Any]
-    prompt_tokens: int
+    job: Job | None
     text: str
+    calls: Sequence[Call]
+    prompt: str = ""
     began: float = 0.0
     steps: list[float] = field(default_factory=list)
-
-    @property
-    def is_auxiliary(self) -> bool:
-        """It is no turn of a job: a title, a memory."""
-        return self.text.endswith((NOTHING, TITLE))
 
 
 class Director(ReplayBackend):
     """Writes the turns of several jobs, with the tokenizer of a model family, and notes when."""
 
     def __init__(self, format: str, tokens_per_second: float | None) -> None:
-        family = next(family for family in FAMILIES if family.format == format)
-        model = family.backend(None, "")
+        self.family = next(family for family in FAMILIES if family.format == format)
+        model = self.family.backend(None, "")
         super().__init__(
             model.tokenizer,
             model.vocabulary,
-            lambda _: self._text(_asked.get()),
+            lambda _: self._turn(_asked.get()).text,
             tokens_per_second=tokens_per_second,
             name="recorded",
             context_length=1 << 18,
@@ -73,30 +70,32 @@ class Director(ReplayBackend):
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         items = super().generate(generation)
-        body = _asked.get()
-        turn = Turn(body, len(generation.prompt), self._text(body), time.monotonic())
+        turn = self._turn(_asked.get())
+        turn.prompt = self.tokenizer.decode(list(generation.prompt), skip_special_tokens=False)
+        turn.began = time.monotonic()
         self.turns.append(turn)
         return _timed(items, turn)
 
-    def _text(self, body: Mapping[str, Any]) -> str:
+    def _turn(self, body: Mapping[str, Any]) -> Turn:
         said = list(_said(body))
         whole = json.dumps(said, ensure_ascii=False)
         script = next((each for each in self.scripts if each.job.sentence in whole), None)
-        if script is None:
-            return self._words(NOTHING)
-        if not body.get("tools"):
-            return self._words(TITLE)
+        job = script.job if script is not None else None
         # A request of the agent's own about the job ends with other words than the job's or a result.
         kind, last = said[-1]
-        if kind != "result" and script.job.sentence not in last:
-            return self._words(NOTHING)
+        if script is None or (kind != "result" and script.job.sentence not in last):
+            return Turn(job, self._words(NOTHING), ())
+        if not body.get("tools"):
+            # Models that reason do so about titles, too: the agent's first turn is asked for meanwhile.
+            about = thought(self.family, "What is it about? " * 20, opened=False)
+            return Turn(job, about + self._words(TITLE), ())
         done = sum(kind == "result" for kind, _ in said)
         for number, calls in enumerate(script.turns):
             if done == 0:
                 lead = script.leads[number % len(script.leads)]
-                return lead + self._wire.render_calls(calls)
+                return Turn(job, lead + self._wire.render_calls(calls), calls)
             done -= len(calls)
-        return self._words(script.job.report)
+        return Turn(job, self._words(script.job.report), ())
 
     def _words(self, text: str) -> str:
         return f"<|channel|>final<|message|>{text}" if self._wire.name == "harmony" else text

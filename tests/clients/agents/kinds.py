@@ -141,7 +141,6 @@ class Qwen(Agent):
     """qwen-code."""
 
     name = "qwen-code"
-    shows_fragments = True
 
     def command(self, origin: str, home: Path, job: Job) -> Sequence[str | Path]:
         options = ("--auth-type", "openai", "-y", "-o", "stream-json", "--include-partial-messages")
@@ -159,16 +158,12 @@ class Qwen(Agent):
     def edit(self, job: Job) -> Call:
         return "edit", {"file_path": str(job.file), "old_string": job.old, "new_string": job.new}
 
-    def fragment(self, event: Mapping[str, Any]) -> str | None:
-        delta = (event.get("event") or {}).get("delta") or {}
-        piece: str | None = delta.get("partial_json")
-        return piece
-
 
 class ClaudeCode(Qwen):
     """Claude Code, over Anthropic's API."""
 
     name = "claude-code"
+    shows_fragments = True
 
     def command(self, origin: str, home: Path, job: Job) -> Sequence[str | Path]:
         options = ("--output-format", "stream-json", "--include-partial-messages", "--verbose")
@@ -194,6 +189,11 @@ class ClaudeCode(Qwen):
     def edit(self, job: Job) -> Call:
         name, arguments = super().edit(job)
         return name.title(), {**arguments, "replace_all": False}
+
+    def fragment(self, event: Mapping[str, Any]) -> str | None:
+        delta = (event.get("event") or {}).get("delta") or {}
+        piece: str | None = delta.get("partial_json")
+        return piece
 
 
 class Codex(Agent):

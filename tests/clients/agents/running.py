@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.clients.agents.director import Directed, Script
+from tests.clients.agents.director import Directed, Director, Script
 from tests.clients.agents.job import Job
 from tests.clients.agents.kinds import Agent, node
+from tests.support.agent import thought
 
 # Nothing but the server can be reached.
 _OFFLINE = {
@@ -50,15 +51,15 @@ class Ran:
         assert job.report in self.text
 
 
-def script(agent: Agent, job: Job, format: str) -> Script:
-    """The job in the agent's own calls. harmony's models write one call a turn."""
-    look = [[call] for call in agent.look(job)] if format == "harmony" else [agent.look(job)]
-    leads = {
-        "hermes": ("<think>\nI look first.\n</think>\n\n", "Let me see.\n"),
-        "qwen3_coder": ("Let me see.\n", "", "<think>\nAnd now?\n</think>\n\n"),
-        "harmony": ("<|channel|>analysis<|message|>I look.<|end|><|start|>assistant", ""),
-    }
-    return Script(job, [*look, [agent.edit(job)], [agent.run(job.command)]], leads[format])
+def script(agent: Agent, job: Job, director: Director) -> Script:
+    """The job in the agent's own calls, with words and reasoning before some."""
+    format = director.family.format
+    # harmony's models write one call a turn, and text elsewhere.
+    alone = format == "harmony"
+    look = [[call] for call in agent.look(job)] if alone else [agent.look(job)]
+    about = thought(director.family, "I look first.", opened=False)
+    leads = (about, "") if alone else (about + "Let me see.\n", "", "Well.\n", about)
+    return Script(job, [*look, [agent.edit(job)], [agent.run(job.command)]], leads)
 
 
 def run(agent: Agent, directed: Directed, job: Job) -> Ran:

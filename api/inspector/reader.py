@@ -1,0 +1,138 @@
+"""A question of the page → a grammar, or a reading of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from larksong.api.chat_requests import refusal, turn_request
+from larksong.api.compat import NoCompat
+from larksong.api.errors import ApiError
+from larksong.api.explain import as_json
+from larksong.api.generation import Model, TurnRequest
+from larksong.api.inspector.live import LiveTurn
+from larksong.api.inspector.reading import Reading
+from larksong.api.inspector.schemas import Question, TextQuestion
+from larksong.api.inspector.sources import Compat, Loose, Masked, Source
+from larksong.api.limits import check_limits
+from larksong.api.settings import Settings
+from larksong.engine.backends.replay import text_ids
+from larksong.engine.errors import EngineError
+from larksong.engine.expand import expand
+from larksong.engine.grammar import Grammar
+from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars import GrammarsError, Tool, format_names, wire_format
+from larksong.grammars.explain import Request, explain_turn
+
+MAX_TEXT = 4 << 20  # bytes
+_MAX_EXPLAINED = 20_000  # tokens up to which a refusal is traced to its keyword
+
+
+def grammar_text(question: Question, model: Model, settings: Settings) -> str:
+    """The grammar of the question's tools as Lark text. Raises ApiError."""
+    asked = _asked(question, model, settings)
+    try:
+        found = _grammar(question, asked, model)
+        # Open grammars know no names by which their tools could be put in place.
+        return expand(found).lark() if question.mode == "schema" else found.lark()
+    except (GrammarsError, RecursionError) as error:
+        raise refusal(error, question.request) from error
+
+
+def read_text(question: TextQuestion, model: Model, settings: Settings) -> Reading:
+    """A turn read from text, cut as the served tokenizer cuts it. Raises ApiError."""
+    if len(question.text.encode(errors="replace")) > MAX_TEXT:
+        raise ApiError(f"The text is longer than {MAX_TEXT} bytes.", param="text", code="text_too_large")
+    asked = _asked(question, model, settings)
+    vocabulary = model.backend.vocabulary
+    case = _case(asked.wire_format.name, asked.tools, question.mode, question.in_reasoning)
+    case["text"] = question.text
+    try:
+        source = _source(question, asked, model)
+        reading = Reading(source, model.token_text, partial(_spelled, vocabulary), case)
+        ids = text_ids(model.backend.tokenizer, vocabulary, question.text)
+        reading.feed(ids)
+        reading.end()
+        if source.fault and len(reading) <= _MAX_EXPLAINED and asked.calls is not None:
+            request = Request(
+                asked.wire_format, tuple(_callable(asked)), asked.calls, in_reasoning=question.in_reasoning
+            )
+            reading.refusal = as_json(explain_turn(request, model.engine, ids[: len(reading)]), vocabulary)
+    except (GrammarsError, RecursionError) as error:
+        raise refusal(error, question.request) from error
+    except (EngineError, NoCompat) as error:
+        raise ApiError(str(error), param="request") from error
+    return reading
+
+
+def follow(turn: LiveTurn, model: Model) -> Reading:
+    """The reading of a live turn."""
+    plan = turn.plan
+    format = turn.format if turn.format in format_names() else model.wire_format.name  # plain text has none
+    mode = "open" if plan.start is None else "schema"
+    case = _case(format, plan.tools, mode, plan.in_reasoning)
+    source: Source
+    if plan.start is None:
+        source = Loose(wire_format(format), (), model.engine, in_reasoning=plan.in_reasoning)
+    else:
+        source = Masked(plan.start.fork(), plan.tools, model.backend.vocabulary)
+    return Reading(source, model.token_text, partial(_spelled, model.backend.vocabulary), case)
+
+
+def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:
+    check_limits(question.request, settings)
+    try:
+        return turn_request(question.request, model.wire_format, model.schemas)
+    except (GrammarsError, RecursionError) as error:
+        raise refusal(error, question.request) from error
+
+
+def _source(question: Question, asked: TurnRequest, model: Model) -> Source:
+    vocabulary = model.backend.vocabulary
+    if question.mode == "schema":
+        start = model.engine.matcher(_grammar(question, asked, model))
+        return Masked(start, asked.tools, vocabulary)
+    if question.mode == "compat":
+        return Compat(asked.wire_format.name, vocabulary, in_reasoning=question.in_reasoning)
+    return Loose(asked.wire_format, asked.tools, model.engine, in_reasoning=question.in_reasoning)
+
+
+def _grammar(question: Question, asked: TurnRequest, model: Model) -> Grammar:
+    vocabulary, wire = model.backend.vocabulary, asked.wire_format
+    if question.mode != "schema":
+        return wire.open_grammar(asked.tools, vocabulary, in_reasoning=question.in_reasoning)
+    if asked.calls is None:
+        raise ApiError("The schema mode needs tools that may be called.", param="request.tools")
+    return wire.grammar(_callable(asked), asked.calls, vocabulary, in_reasoning=question.in_reasoning)
+
+
+def _callable(asked: TurnRequest) -> list[Tool]:
+    return [tool for tool in asked.tools if asked.allowed is None or tool.name in asked.allowed]
+
+
+def _spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> str:
+    """The text of tokens; markers spelled out, ends of turns left out."""
+    markers = {id: text.encode() for text, id in vocabulary.special.items()}
+    written = (
+        vocabulary.tokens[each] or markers.get(each, b"") for each in tokens if each not in vocabulary.eos_ids
+    )
+    return b"".join(written).decode(errors="replace")
+
+
+def _case(format: str, tools: Sequence[Tool], mode: str, in_reasoning: bool) -> dict[str, Any]:
+    """A line that `larksong parse` reads, but for the text."""
+    markers = wire_format(format).reasoning
+    case: dict[str, Any] = {
+        "id": "inspector",
+        "format": format,
+        "tools": [
+            {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+            for tool in tools
+        ],
+        "build": "strict" if mode == "schema" else "open",
+        "mode": "compat" if mode == "compat" else "schema",
+    }
+    if in_reasoning and markers is not None:
+        case["prompt_tail"] = markers[0]
+    return case

@@ -1,0 +1,122 @@
+"""The page, its files and what it asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import RedirectResponse
+
+from larksong.api.errors import ApiError
+from larksong.api.generation import Model
+from larksong.api.inspector import reader
+from larksong.api.inspector.example import example
+from larksong.api.inspector.live import LiveTurns
+from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
+from larksong.api.inspector.sessions import Sessions
+from larksong.api.served import Served
+from larksong.grammars import format_names
+
+PAGE = 250  # steps that come at once
+_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_HEADERS = {
+    # Nothing from anywhere else, no markup made from text, in no other page's frame.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_FILES = {
+    each.name: each.read_bytes() for each in (files(__package__) / "static").iterdir() if each.is_file()
+}
+
+OPEN_PATHS = ("/inspector", "/inspector/", *(f"/inspector/static/{name}" for name in _FILES))
+"""what needs no API key: the page is the same for everybody, and a browser cannot send one for it"""
+
+
+def router(served: Served, live: LiveTurns) -> APIRouter:
+    """The routes of a server whose turns `live` follows."""
+    routes = APIRouter(prefix="/inspector", include_in_schema=False)
+    sessions = Sessions()
+
+    def model() -> Model:
+        return next(iter(served.models.values()))
+
+    @routes.get("")
+    async def to_page() -> Response:
+        """The page lies in a folder, so that its links hold behind any prefix."""
+        return RedirectResponse("inspector/", 307)
+
+    @routes.get("/")
+    async def page() -> Response:
+        """The page."""
+        return _file("index.html")
+
+    @routes.get("/static/{name}")
+    async def static(name: str) -> Response:
+        """One of its files."""
+        return _file(name)
+
+    @routes.get("/api/about")
+    async def about() -> About:
+        """What there is to choose from."""
+        return {
+            "model": model().name,
+            "format": model().wire_format.name,
+            "formats": list(format_names()),
+            "modes": ["schema", "open", "compat"],
+            "tokens": model().backend.vocabulary.width,
+            "example": example(),
+        }
+
+    @routes.post("/api/grammar")
+    async def grammar(body: Question) -> GrammarText:
+        """The grammar of some tools."""
+        return {"lark": await asyncio.to_thread(reader.grammar_text, body, model(), served.settings)}
+
+    @routes.post("/api/read")
+    async def read(body: TextQuestion) -> Page:
+        """Read a text; the first steps."""
+        reading = await asyncio.to_thread(reader.read_text, body, model(), served.settings)
+        return await asyncio.to_thread(reading.page, sessions.add(reading), 0, PAGE)
+
+    @routes.get("/api/steps")
+    async def steps(session: str, start: Annotated[int, Query(ge=0)] = 0) -> Page:
+        """Some steps of a reading, for a live turn as far as it has come."""
+        reading = await asyncio.to_thread(sessions.get, session)
+        return await asyncio.to_thread(reading.page, session, start, PAGE)
+
+    @routes.get("/api/case")
+    async def case(session: str) -> Response:
+        """A reading as a line for `larksong parse`."""
+        found = (await asyncio.to_thread(sessions.get, session)).as_case()
+        return Response(json.dumps(found, ensure_ascii=False) + "\n", media_type="application/jsonl")
+
+    @routes.get("/api/live")
+    async def turns() -> list[LiveShape]:
+        """The server's last turns."""
+        return [turn.shape() for turn in live.all()]
+
+    @routes.post("/api/live/{id}")
+    async def follow(id: str) -> Page:
+        """Begin to read a turn along."""
+        turn = live.get(id)
+        if turn is None:
+            raise ApiError("This turn is not kept any more.", status=404, param="id", code="turn_gone")
+        session = sessions.add(reader.follow(turn, model()), turn)
+        reading = await asyncio.to_thread(sessions.get, session)
+        return await asyncio.to_thread(reading.page, session, 0, PAGE)
+
+    return routes
+
+
+def _file(name: str) -> Response:
+    if name not in _FILES:
+        raise ApiError(f"There is no file {name}.", status=404, param=None, code=None)
+    kind: Any = _TYPES[name.rpartition(".")[2]]
+    return Response(_FILES[name], media_type=kind, headers=_HEADERS)
