@@ -171,12 +171,12 @@ class Thread:
         role = bound.terminal.role
         # A raw string is one reading of a value up to where its close marker has been read too.
         is_raw = role is Role.TEXT or stack.value is RAW
-        self.is_text = 2 if role is Role.NAME else int(is_raw)
+        self.is_text = _KINDS.get(role, int(is_raw))
 
 
 class Branch(NamedTuple):
-    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), or another
-    name (2).
+    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), another name (2), or
+    what may stand before a name (3).
     """
 
     was_text: int
@@ -212,4 +212,5 @@ class Configuration:
         self.plan: Plan | None = None
 
 
+_KINDS = {Role.NAME: 2, Role.BEFORE_NAME: 3}
 _PIECES = (Role.NAME, Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

@@ -41,6 +41,7 @@ class Role(Enum):
 
     MARKUP = "markup"
     NAME = "name of a function or parameter that is not declared"
+    BEFORE_NAME = "what may stand before a function's name, or be the beginning of one"
     NAME_END = "end of a function's name that is not declared"
     FUNCTION_OPEN = "function open"
     PARAMETER_OPEN = "parameter open"

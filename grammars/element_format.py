@@ -304,8 +304,12 @@ class _Parameters:
         for kinds, members in by_kinds.items():
             add(self._openers("_".join(kinds), members, True, Key()), kinds)
         known = "|".join(re.escape(name) for name in properties)
+        # Where names are told apart from values by quotes, a declared one may look like no other.
+        declared = {name for shape in objects(self._parameters) for name, _ in shape.properties}
+        odd = sorted(name for name in declared - set(properties) if not re.fullmatch(OTHER_KEY, name))
+        others = "|".join([OTHER_KEY, *map(re.escape, odd)]) if is_declared else OTHER_KEY
         self._other_name = self._terminal(
-            "OTHER_KEY", Pattern((f"(?!(?:{known})$)" if known else "") + OTHER_KEY), Role.NAME
+            "OTHER_KEY", Pattern((f"(?!(?:{known})$)" if known else "") + f"(?:{others})"), Role.NAME
         )
         if of.after_json_key is None:
             add(self._other_openers(of.after_key), _ALL_KINDS)

@@ -338,6 +338,7 @@ class WireFormat(ABC):
             prefixes = ("",)
         # In open text, what stands before a name is read before it is known whether the name is declared.
         befores = [each for each in prefixes if each] if is_open else []
+        before = Role.BEFORE_NAME if optional else Role.MARKUP
         prefix = "" if is_open else prefixes[0]
         functions = Choice(tuple((self.function_text(name), name) for name in by_name), prefix)
         _, after = self.function_text(_PLACE).split(_PLACE)
@@ -346,7 +347,7 @@ class WireFormat(ABC):
         )
         arguments: Callable[..., Grammar] = self._open_arguments if is_open else self._arguments
         others = {
-            **({"BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of(befores))} if befores else {}),
+            **({"BEFORE_NAME": Terminal("BEFORE_NAME", self.one_of(befores), before)} if befores else {}),
             "OTHER_NAME": Terminal(
                 "OTHER_NAME", Pattern((f"(?!(?:{known})$)" if known else "") + OTHER_NAME), Role.NAME
             ),

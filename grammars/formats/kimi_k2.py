@@ -16,6 +16,7 @@ from typing import Any
 from larksong.engine.terminals import Pattern, Terminal
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.errors import InvalidToolName
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema
 from larksong.grammars.tools import Tool
@@ -101,6 +102,13 @@ call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
         self.refuse_name(tool, ":<")
+        if tool.name.startswith(self.function_prefix):
+            # Models leave the prefix out: such a name could not be told from that of another tool.
+            raise InvalidToolName(
+                f"{tool.name!r} cannot be a tool's name in {self.name}: it begins with "
+                f"{self.function_prefix!r}, which stands before every name; rename it without",
+                tool=tool.name,
+            )
 
     def function_text(self, name: str) -> str:
         return name + ":"
