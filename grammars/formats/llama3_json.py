@@ -84,16 +84,16 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
             return (*super().stops(terminals), *(Stop(text.encode(), ("PYTHON_TAG",)) for text in tag))
         functions = terminals["FUNCTION"].definition
         assert isinstance(functions, Choice)
-        texts = [text for text, _ in functions.words]
+        words = [text.encode() for text, _ in functions.words]
         return tuple(
             Stop(
-                (self.call_marker + text).encode(),
+                self.call_marker.encode() + word,
                 ("CALL", "FUNCTION"),
-                # At the beginning of a turn such a text is a call, from where its name is certain.
-                refused_from=len((self.call_marker + text[: _certain(text, texts)]).encode()),
+                # At the beginning of a turn such a text is a call, from the byte at which its name is certain.
+                refused_from=len(self.call_marker) + _certain(word, words),
                 label=name,
             )
-            for text, name in functions.words
+            for word, (_, name) in zip(words, functions.words, strict=True)
         )
 
     def function_text(self, name: str) -> str:
@@ -109,10 +109,10 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
         return SYSTEM.format(tools=tool_lines(tools))
 
 
-def _certain(text: str, texts: Sequence[str]) -> int:
-    """How many characters of `text` none of the other texts begins with."""
-    others = [other for other in texts if other != text]
-    return next(n for n in range(len(text) + 1) if not any(other.startswith(text[:n]) for other in others))
+def _certain(word: bytes, words: Sequence[bytes]) -> int:
+    """The number of bytes of `word` with which none of the other words begins."""
+    others = [other for other in words if other != word]
+    return next(n for n in range(len(word) + 1) if not any(other.startswith(word[:n]) for other in others))
 
 
 FORMAT = Llama3Json()

@@ -256,15 +256,18 @@ def test_a_format_is_found_by_its_aliases(name: str) -> None:
 
 @FORMATS
 @BOTH
-def test_a_name_that_begins_with_another_is_told_once(name: str, of: Vocabulary) -> None:
+@pytest.mark.parametrize("called", [("read", "read_file", "read"), ("日本", "日月", "é", "日本")])
+@pytest.mark.parametrize("required", [True, False])
+def test_names_that_begin_alike_are_told_once(
+    name: str, of: Vocabulary, called: tuple[str, ...], required: bool
+) -> None:
     nothing: dict[str, object] = {"type": "object", "properties": {}}
-    tools = [Tool("read", "", nothing), Tool("read_file", "", nothing)]
-    called = ["read", "read_file", "read"]
-    matcher = ENGINES[of].matcher(wire_format(name).grammar(tools, CallPolicy(required=True), of))
+    tools = [Tool(each, "", nothing) for each in dict.fromkeys(called)]
+    matcher = ENGINES[of].matcher(wire_format(name).grammar(tools, CallPolicy(required=required), of))
     text = wire_format(name).render_calls([(each, {}) for each in called])
     events = [event for token in cut_with_markers(of, text.encode()) for event in matcher.advance(token)]
     assert matcher.fault is None
-    assert [event.name for event in events if isinstance(event, FunctionOpen)] == called
+    assert tuple(event.name for event in events if isinstance(event, FunctionOpen)) == called
 
 
 def beside_calls(name: str, before: str, between: str, after: str) -> str:
