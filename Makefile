@@ -147,6 +147,7 @@ $(VENV)/stamp-clients: pyproject.toml constraints.txt tests/clients/node/package
 	cd tests/clients/node && $(NPM_CI)
 	touch $@
 
+# `npm ci` insists on everything that the lockfile names: optional packages for other systems are left out of it.
 $(VENV)/stamp-agents: pyproject.toml constraints.txt tests/clients/agents/package-lock.json | $(VENV)/stamp-base
 	$(INSTALL) -e ".[dev,node]"
 	cd tests/clients/agents && $(NPM_CI)

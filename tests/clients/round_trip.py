@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
+
+import pydantic
 
 from larksong.grammars import wire_format
 from tests.api.serving import Served, serving
@@ -24,6 +29,26 @@ TOOL = {
     "type": "function",
     "function": {"name": "get_weather", "description": "The weather.", "parameters": SCHEMA},
 }
+LEAD = "Let me look.\n"
+MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
+"""tokens of their own, for turns that begin with the thought"""
+THOUGHT = "They ask for São Paulo."
+THINKING = f"<think>{THOUGHT}</think>\n"
+HALF_KEPT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"code": {"type": "string", "pattern": r"^(a|b)\1$"}},
+}
+"""parameters of a tool `book` with a keyword that no grammar keeps"""
+BOOKED = ("book", {"code": "ab"})
+WARNING = {"tool": "book", "pointer": "/properties/code/pattern", "keyword": "pattern", "valid": False}
+"""what is said of that call"""
+
+
+class Weather(pydantic.BaseModel):
+    """What is parsed."""
+
+    city: str
+    days: int
 
 
 @contextmanager
@@ -40,3 +65,15 @@ def check_second_prompt(served: Served) -> None:
     assert RESULT in second
     assert "get_weather" in second
     assert len(second) > len(first)
+
+
+def check_growth(texts: Sequence[str], pieces: Sequence[str]) -> None:
+    """The lead came in `texts`, and the call's arguments in several `pieces`."""
+    assert "".join(texts) == LEAD
+    assert json.loads("".join(pieces)) == ARGUMENTS
+    assert len(pieces) > 3
+
+
+def kinds(events: Iterable[str]) -> list[str]:
+    """Kinds of events, those in a row that are the same as one."""
+    return [kind for kind, _ in itertools.groupby(events)]

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from tests.clients.agents.director import TITLE, Turn, directed
 from tests.clients.agents.job import Job
 from tests.clients.agents.kinds import AGENTS, Agent, OpenCode, Pi
-from tests.clients.agents.running import run, script
+from tests.clients.agents.running import THOUGHT, run, script
 
 pytestmark = pytest.mark.agents
 FORMATS = ("qwen3_coder", "hermes", "harmony")
@@ -31,7 +31,10 @@ def test_the_job_ends_with_the_right_bytes_on_disk(
         server.director.scripts.append(script(agent, job, server.director))
         run(agent, server, job).check(job)
         assert not server.refused
-        prompts = [turn.prompt for turn in server.director.turns]
+        turns = server.director.turns
+        # What the model thought before its first calls comes back with them.
+        assert THOUGHT in next(turn.asked for turn in turns if turn.calls == [agent.edit(job)])
+    prompts = [turn.prompt for turn in turns]
     sizes = [len(qwen_tokenizer.encode(prompt, add_special_tokens=False).ids) for prompt in prompts]
     print(f"\n{agent.name}, {format}: prompts of {', '.join(map(str, sizes))} tokens of Qwen's")
 

@@ -8,7 +8,6 @@ from typing import Any
 import anthropic
 import httpx
 import openai
-import pydantic
 import pytest
 
 from larksong.grammars import wire_format
@@ -16,17 +15,26 @@ from tests.api.serving import Served, serving
 from tests.clients.round_trip import (
     ANSWER,
     ARGUMENTS,
+    BOOKED,
     CALL,
     FORMATS,
+    HALF_KEPT,
+    LEAD,
+    MARKERS,
     RESULT,
     SCHEMA,
+    THINKING,
+    THOUGHT,
+    WARNING,
+    Weather,
+    check_growth,
     check_second_prompt,
+    kinds,
     weather,
 )
 
 TOOL: Any = {"name": "get_weather", "description": "The weather.", "input_schema": SCHEMA}
 QUESTION: Any = {"role": "user", "content": "How is São Paulo?"}
-MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 
 
 def client(served: Served, **options: Any) -> anthropic.Anthropic:
@@ -68,7 +76,7 @@ def test_the_stream_helper_sees_text_and_input_grow(format: str) -> None:
     pieces: list[str] = []
     snapshots: list[Any] = []
     with (
-        weather(format, before="Let me look.\n") as server,
+        weather(format, before=LEAD) as server,
         client(server).messages.stream(**ask(tools=[TOOL])) as stream,
     ):
         for event in stream:
@@ -78,29 +86,24 @@ def test_the_stream_helper_sees_text_and_input_grow(format: str) -> None:
                 pieces.append(event.partial_json)
                 snapshots.append(event.snapshot)
         message = stream.get_final_message()
-    assert "".join(texts) == "Let me look.\n"
-    assert json.loads("".join(pieces)) == ARGUMENTS
-    assert len(pieces) > 3
+    check_growth(texts, pieces)
     assert snapshots[-1] == ARGUMENTS
     assert [block.type for block in message.content] == ["text", "tool_use"]
     assert message.usage.output_tokens > 3
 
 
 def test_a_stream_has_the_events_that_anthropic_documents_in_their_order() -> None:
-    text = "<think>Hm.</think>\nI look.\n" + wire_format("hermes").render_calls([CALL, CALL])
+    text = THINKING + LEAD + wire_format("hermes").render_calls([CALL, CALL])
     with serving(text, format="hermes", markers=MARKERS) as server:
         events = list(client(server).messages.create(**ask(tools=[TOOL], stream=True)))
-    kinds: list[str] = []
-    for event in events:
-        kind = event.type
+
+    def kind(event: Any) -> str:
         if event.type == "content_block_start":
-            kind += " " + event.content_block.type
-        if event.type == "content_block_delta":
-            kind = event.delta.type
-        if not kinds or kinds[-1] != kind:
-            kinds.append(kind)
+            return f"{event.type} {event.content_block.type}"
+        return str(event.delta.type if event.type == "content_block_delta" else event.type)
+
     call = ["content_block_start tool_use", "input_json_delta", "content_block_stop"]
-    assert kinds == [
+    assert kinds(map(kind, events)) == [
         "message_start",
         *("content_block_start thinking", "thinking_delta", "signature_delta", "content_block_stop"),
         *("content_block_start text", "text_delta", "content_block_stop"),
@@ -110,13 +113,13 @@ def test_a_stream_has_the_events_that_anthropic_documents_in_their_order() -> No
 
 
 def test_thinking_is_signed_and_comes_back_with_the_call() -> None:
-    text = "<think>They ask for São Paulo.</think>\n" + wire_format("hermes").render_calls([CALL])
+    text = THINKING + wire_format("hermes").render_calls([CALL])
     with serving(text, ANSWER, format="hermes", markers=MARKERS) as server:
         with client(server).messages.stream(**ask(tools=[TOOL])) as stream:
             message = stream.get_final_message()
         thinking = message.content[0]
         assert thinking.type == "thinking"
-        assert thinking.thinking == "They ask for São Paulo."
+        assert thinking.thinking == THOUGHT
         assert thinking.signature
         client(server).messages.create(**ask(tools=[TOOL], messages=answered(message)))
         check_second_prompt(server)
@@ -208,13 +211,6 @@ def test_stop_reasons() -> None:
             assert stream.get_final_message().stop_reason == "max_tokens"
 
 
-class Weather(pydantic.BaseModel):
-    """What is parsed."""
-
-    city: str
-    days: int
-
-
 def test_parse_with_a_pydantic_answer() -> None:
     with serving(json.dumps(ARGUMENTS)) as server:
         made = client(server).messages.parse(**ask(output_format=Weather))
@@ -253,16 +249,14 @@ def test_a_prompt_that_is_too_long_is_told_in_the_words_that_clients_look_for() 
 
 
 def test_what_the_grammar_could_not_enforce_is_told_at_the_end() -> None:
-    schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": r"^(a|b)\1$"}}}
-    text = wire_format("hermes").render_calls([("book", {"code": "ab"})])
+    text = wire_format("hermes").render_calls([BOOKED])
     with serving(text, format="hermes") as server:
-        tools = [{"name": "book", "input_schema": schema}]
+        tools = [{"name": "book", "input_schema": HALF_KEPT}]
         whole = client(server).messages.create(**ask(tools=tools))
         events = list(client(server).messages.create(**ask(tools=tools, stream=True)))
     [last] = [event for event in events if event.type == "message_delta"]
-    warning = {"tool": "book", "pointer": "/properties/code/pattern", "keyword": "pattern", "valid": False}
     for each in (whole, last):
-        assert (each.model_extra or {})["larksong"] == {"warnings": [warning]}
+        assert (each.model_extra or {})["larksong"] == {"warnings": [WARNING]}
 
 
 def test_every_status_is_the_exception_of_the_package() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import httpx
 import openai
-import pydantic
 import pytest
 
 from larksong.grammars import wire_format
@@ -15,11 +14,21 @@ from tests.api.serving import serving
 from tests.clients.round_trip import (
     ANSWER,
     ARGUMENTS,
+    BOOKED,
     CALL,
     FORMATS,
+    HALF_KEPT,
+    LEAD,
+    MARKERS,
     RESULT,
     SCHEMA,
+    THINKING,
+    THOUGHT,
+    WARNING,
+    Weather,
+    check_growth,
     check_second_prompt,
+    kinds,
     weather,
 )
 
@@ -30,8 +39,6 @@ TOOL: Any = {
     "parameters": SCHEMA,
     "strict": True,
 }
-MARKERS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
-THOUGHT = "<think>They ask for São Paulo.</think>\n"
 
 
 def ask(**fields: Any) -> Any:
@@ -67,7 +74,7 @@ def test_the_stream_helper_sees_text_and_arguments_grow(format: str) -> None:
     pieces: list[str] = []
     done: list[Any] = []
     with (
-        weather(format, before="Let me look.\n") as server,
+        weather(format, before=LEAD) as server,
         server.client.responses.stream(**ask(tools=[TOOL])) as stream,
     ):
         for event in stream:
@@ -78,9 +85,7 @@ def test_the_stream_helper_sees_text_and_arguments_grow(format: str) -> None:
             elif event.type == "response.function_call_arguments.done":
                 done.append(event)
         response = stream.get_final_response()
-    assert "".join(texts) == "Let me look.\n"
-    assert json.loads("".join(pieces)) == ARGUMENTS
-    assert len(pieces) > 3
+    check_growth(texts, pieces)
     assert [(event.name, json.loads(event.arguments)) for event in done] == [CALL]
     message, call = response.output
     assert message.type == "message"
@@ -91,21 +96,16 @@ def test_the_stream_helper_sees_text_and_arguments_grow(format: str) -> None:
 
 
 def test_a_stream_has_the_events_that_openai_documents_in_their_order() -> None:
-    text = THOUGHT + "I look.\n" + wire_format("hermes").render_calls([CALL, CALL])
+    text = THINKING + LEAD + wire_format("hermes").render_calls([CALL, CALL])
     with serving(text, format="hermes", markers=MARKERS) as server:
         events = list(server.client.responses.create(**ask(tools=[TOOL], stream=True)))
-    kinds: list[str] = []
-    for event in events:
-        kind = event.type.removeprefix("response.")
-        if not kinds or kinds[-1] != kind:
-            kinds.append(kind)
 
     def item(name: str, *around: str) -> list[str]:
         parts = [f"{name}.delta", f"{name}.done"]
         inner = ["content_part.added", *parts, "content_part.done"] if "part" in around else parts
         return ["output_item.added", *inner, "output_item.done"]
 
-    assert kinds == [
+    assert kinds(event.type.removeprefix("response.") for event in events) == [
         *("created", "in_progress"),
         *item("reasoning_text", "part"),
         *item("output_text", "part"),
@@ -129,13 +129,13 @@ def test_a_stream_has_the_events_that_openai_documents_in_their_order() -> None:
 
 @pytest.mark.parametrize("include", [None, ["reasoning.encrypted_content"]])
 def test_reasoning_goes_back_with_the_call(include: Any) -> None:
-    text = THOUGHT + wire_format("hermes").render_calls([CALL])
+    text = THINKING + wire_format("hermes").render_calls([CALL])
     with serving(text, ANSWER, format="hermes", markers=MARKERS) as server:
         made = server.client.responses.create(**ask(tools=[TOOL], include=include))
         reasoning = made.output[0]
         assert reasoning.type == "reasoning"
         assert reasoning.content is not None
-        assert reasoning.content[0].text == "They ask for São Paulo."
+        assert reasoning.content[0].text == THOUGHT
         items = [item.to_dict() for item in made.output]
         if include:
             items[0]["content"] = None  # as Codex gives it back
@@ -146,13 +146,6 @@ def test_reasoning_goes_back_with_the_call(include: Any) -> None:
         history = [{"role": "user", "content": "How is São Paulo?"}, *items, output]
         server.client.responses.create(**ask(tools=[TOOL], input=history))
         check_second_prompt(server)
-
-
-class Weather(pydantic.BaseModel):
-    """What is parsed."""
-
-    city: str
-    days: int
 
 
 def test_parse_with_a_pydantic_answer() -> None:
@@ -308,15 +301,13 @@ def test_hosted_tools_are_left_out_and_functions_of_namespaces_keep_theirs() -> 
 
 
 def test_what_the_grammar_could_not_enforce_is_told_with_the_response() -> None:
-    schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": r"^(a|b)\1$"}}}
-    text = wire_format("hermes").render_calls([("book", {"code": "ab"})])
-    tool = {"type": "function", "name": "book", "parameters": schema, "strict": None}
+    text = wire_format("hermes").render_calls([BOOKED])
+    tool = {"type": "function", "name": "book", "parameters": HALF_KEPT, "strict": None}
     with serving(text, format="hermes") as server:
         made = server.client.responses.create(**ask(tools=[tool], store=True))
         with pytest.raises(openai.BadRequestError) as caught:
             server.client.responses.create(**ask(tools=[{**tool, "strict": True}]))
-    warning = {"tool": "book", "pointer": "/properties/code/pattern", "keyword": "pattern", "valid": False}
-    assert (made.model_extra or {})["larksong"] == {"stored": False, "warnings": [warning]}
+    assert (made.model_extra or {})["larksong"] == {"stored": False, "warnings": [WARNING]}
     assert caught.value.param == "tools[0].parameters#/properties/code/pattern"
 
 

@@ -45,6 +45,8 @@ class Turn:
     job: Job | None
     text: str
     calls: Sequence[Call]
+    asked: str = ""
+    """the request, as JSON"""
     prompt: str = ""
     began: float = 0.0
     steps: list[float] = field(default_factory=list)
@@ -71,6 +73,7 @@ class Director(ReplayBackend):
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         items = super().generate(generation)
         turn = self._turn(_asked.get())
+        turn.asked = json.dumps(_asked.get(), ensure_ascii=False)
         turn.prompt = self.tokenizer.decode(list(generation.prompt), skip_special_tokens=False)
         turn.began = time.monotonic()
         self.turns.append(turn)

@@ -1,7 +1,8 @@
 """The job that every agent does: list the files, read one, edit it exactly, run a command, report.
 
 The text has what gets lost most easily on the way: tabs, blanks at the ends of lines, several scripts, and
-a marker of a wire format itself.
+a marker of a wire format itself. It is Markdown: in other files Claude Code itself takes blanks away from the ends
+of new lines.
 """
 
 from __future__ import annotations

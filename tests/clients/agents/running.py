@@ -23,6 +23,7 @@ _OFFLINE = {
     "HTTPS_PROXY": "http://127.0.0.1:9",
     "NO_PROXY": "127.0.0.1",
 }
+THOUGHT = "I look first."
 SECONDS = 180
 """after which an agent is ended"""
 
@@ -57,7 +58,7 @@ def script(agent: Agent, job: Job, director: Director) -> Script:
     # harmony's models write one call a turn, and text elsewhere.
     alone = format == "harmony"
     look = [[call] for call in agent.look(job)] if alone else [agent.look(job)]
-    about = thought(director.family, "I look first.", opened=False)
+    about = thought(director.family, THOUGHT, opened=False)
     leads = (about, "") if alone else (about + "Let me see.\n", "", "Well.\n", about)
     return Script(job, [*look, [agent.edit(job)], [agent.run(job.command)]], leads)
 
