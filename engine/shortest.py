@@ -18,6 +18,7 @@ from weakref import WeakKeyDictionary
 from larksong.engine.dfa import DEAD, DFA, Counted, Words
 from larksong.engine.lexeme import Lexeme
 from larksong.engine.terminals import TextUntil
+from larksong.engine.text import MatchedText
 
 # The bytes by how ordinary they are: printable ASCII, line breaks, parts of other characters, controls.
 _ORDER = (*range(0x20, 0x7F), 0x0A, *range(0x80, 0x100), *range(0x0A), *range(0x0B, 0x20), 0x7F)
@@ -141,22 +142,30 @@ def _steps(lexeme: Lexeme, state: int) -> Iterable[tuple[int, int]]:
 
 
 def _at_least(lexeme: Lexeme, state: int) -> int:
-    """A lower bound on the way out. Only length bounds need one: without it each count is a state more."""
-    dfa = lexeme.dfa
-    if not isinstance(dfa, Counted) or dfa.accepts(state):
+    """A lower bound on the way out: without one a search goes through every text that is no longer."""
+    dfa, text = lexeme.dfa, lexeme.text
+    if dfa.accepts(state):
         return 0
-    base, count = dfa.pair(state)
     # In characters, as they are counted; the bytes are no fewer.
-    closing = min((len(stop.marker.decode()) for stop in lexeme.text.stops), default=0) if lexeme.text else 1
-    return max(_distances(lexeme, dfa).get(base, 0), dfa.minimum + closing - count)
+    closing = min((len(stop.marker.decode()) for stop in text.stops), default=0) if text else 1
+    if isinstance(dfa, Counted):
+        base, count = dfa.pair(state)
+        return max(_distances(lexeme, dfa.dfa).get(base, 0), dfa.minimum + closing - count)
+    if isinstance(dfa, MatchedText) and not (
+        isinstance(lexeme.definition, TextUntil) and lexeme.definition.open_end
+    ):
+        # What is held back belongs to the value or to the stop.
+        _, value = dfa.pair(state)
+        return max(0, _distances(lexeme, dfa.value).get(value, 0) + closing - len(lexeme.held(state)))
+    return 0
 
 
-def _distances(lexeme: Lexeme, dfa: Counted) -> dict[int, int]:
-    """The bytes from each state of the automaton without bounds to its end."""
+def _distances(lexeme: Lexeme, dfa: DFA) -> dict[int, int]:
+    """The bytes from each state to the end of `dfa`, the lexeme's automaton without bounds or stops."""
     known = _known(lexeme)
     if known.distances is None:
-        before = _predecessors(dfa.dfa) or {}
-        known.distances = _distance_to([state for state in before if dfa.dfa.accepts(state)], before)
+        before = _predecessors(dfa) or {}
+        known.distances = _distance_to([state for state in before if dfa.accepts(state)], before)
     return known.distances
 
 

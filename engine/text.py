@@ -231,7 +231,8 @@ class MatchedText(Trimmed[tuple[int, int]]):
 
     def __init__(self, text: StopText, value: DFA, limit: int = 20_000) -> None:
         super().__init__(limit)
-        self.dfa, self._value = text, value
+        self.dfa, self.value = text, value
+        self._held_sizes = [len(held) for held in text.held]
         self._may_stop = any(node not in text.refused for node in text.stop)
         self.start = self._state(text.start, value.start)
         self._is_live(self.start)
@@ -243,11 +244,11 @@ class MatchedText(Trimmed[tuple[int, int]]):
     def _state(self, node: int, value: int) -> int:
         text = self.dfa
         if node in text.stop:
-            return self._add((node, value), True, True) if self._value.accepts(value) else DEAD
+            return self._add((node, value), True, True) if self.value.accepts(value) else DEAD
         whole = False
         if text.text_state(node) == 0:
             held = self._read(value, self._held(node))
-            whole = held != DEAD and self._value.accepts(held)
+            whole = held != DEAD and self.value.accepts(held)
         accepting = whole and text.accepts(node)
         # The whole marker may come behind what is held back, if the value may end there.
         return self._add((node, value), accepting, whole and (accepting or self._may_stop))
@@ -255,13 +256,18 @@ class MatchedText(Trimmed[tuple[int, int]]):
     def _following(self, state: int) -> Row:
         node, value = self._keys[state]
         held = self._held(node)
+        read = [value]  # after so many of the bytes that are held back
+        for byte in held:
+            read.append(self._read(read[-1], bytes((byte,))))
+        behind = self.value.row(read[-1]) if read[-1] != DEAD else [DEAD] * 256
         row = [DEAD] * 256
         targets: dict[tuple[int, int], int] = {}
+        sizes, nodes = self._held_sizes, self.dfa.nodes
         for byte, following in enumerate(self.dfa.row(node)):
             if following == DEAD:
                 continue
-            known = held + bytes([byte])
-            after = self._read(value, known[: len(known) - len(self._held(following))])
+            released = len(held) + 1 - (sizes[following] if following < nodes else 0)
+            after = read[released] if released <= len(held) else behind[byte]
             if after != DEAD:
                 key = (following, after)
                 if key not in targets:
@@ -276,5 +282,5 @@ class MatchedText(Trimmed[tuple[int, int]]):
         for byte in data:
             if state == DEAD:
                 break
-            state = self._value.row(state)[byte]
+            state = self.value.row(state)[byte]
         return state
