@@ -114,12 +114,14 @@ class _Stream(EventSourceResponse):
         self._left = not self._sent
 
     async def _stream_response(self, send: Send) -> None:
-        await super()._stream_response(send)
+        # sse-starlette's own looks at the type of each event and puts a timeout around its sending.
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        async for event in self._content:
+            await send({"type": "http.response.body", "body": event, "more_body": True})
+        async with self._send_lock:  # no ping comes after the end
+            self.active = False
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
         self._sent = True
-
-    async def _send_with_timeout(self, send: Send, message: Message) -> None:
-        # There is no timeout: the scope that it would need costs a third of an event.
-        await send(message)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the stream."""

@@ -216,6 +216,10 @@ def finish_reason(end: TurnEnd, style: AnswerStyle) -> FinishReason:
 def choice_delta(delta: Delta, style: AnswerStyle = DEFAULT_STYLE) -> ChoiceDelta:
     """A delta in OpenAI's shape. Keys that do not apply are absent: some clients break on nulls."""
     match delta:
+        case ArgumentsDelta(index, fragment):
+            if style.legacy:
+                return {"function_call": {"arguments": fragment}}
+            return {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
         case ContentDelta(text):
             return {"content": text}
         case ReasoningDelta(text):
@@ -227,10 +231,6 @@ def choice_delta(delta: Delta, style: AnswerStyle = DEFAULT_STYLE) -> ChoiceDelt
             if style.legacy:
                 return {"function_call": opened}
             return {"tool_calls": [{"index": index, "id": id, "type": "function", "function": opened}]}
-        case ArgumentsDelta(index, fragment):
-            if style.legacy:
-                return {"function_call": {"arguments": fragment}}
-            return {"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}
 
 
 def _message(answer: Answer, style: AnswerStyle) -> AssistantMessage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -142,7 +143,67 @@ def invalid_request(errors: Sequence[Mapping[str, Any]], body: Any) -> ApiError:
             f"Missing required parameter: '{param}'.", param=param, code="missing_required_parameter"
         )
     code = error["type"] if error["type"] == "unsupported_parameter" else "invalid_value"
-    return ApiError(f"Invalid '{param}': {error['msg']}.", param=param, code=code)
+    alike = [each for place, each in located if place == location]
+    return ApiError(f"Invalid '{param}': {_wrong(alike)}.", param=param, code=code)
+
+
+_EXPECTED = {
+    "string_type": "a string",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+}
+"""JSON's words for what pydantic, which thinks of Python, wants."""
+
+
+def _wrong(errors: Sequence[Mapping[str, Any]]) -> str:
+    """What is wrong with one value, which has none of the shapes that it may have."""
+    expected = [_expected(error) for error in errors]
+    wanted = list(dict.fromkeys(each for each in expected if each is not None))
+    if None in expected:
+        error = errors[expected.index(None)]
+        if error["type"] == "union_tag_invalid":
+            field, tag, known = (error["ctx"][key] for key in ("discriminator", "tag", "expected_tags"))
+            return f"its {field} must be one of {known}, not {_shown(tag)}"
+        return str(error["msg"])
+    *some, last = wanted
+    alternatives = f"{', '.join(some)} or {last}" if some else last
+    return f"expected {alternatives}, not {_shown(errors[0]['input'])}"
+
+
+def _expected(error: Mapping[str, Any]) -> str | None:
+    match error["type"]:
+        case "literal_error":
+            return str(error["ctx"]["expected"])
+        case "greater_than_equal":
+            return f"{error['ctx']['ge']} or more"
+        case "less_than_equal":
+            return f"{error['ctx']['le']} or less"
+        case type:
+            return _EXPECTED.get(type)
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case str() if len(value) > _LONGEST_SHOWN:
+            return "a string"
+        case dict():
+            return "an object"
+        case list():
+            return "an array"
+        case _:
+            return json.dumps(value)
+
+
+_LONGEST_SHOWN = 40
 
 
 def field_path(location: Iterable[str | int]) -> str:

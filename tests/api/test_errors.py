@@ -89,6 +89,26 @@ def test_the_error_names_the_field(changes: dict[str, Any], param: str) -> None:
     assert f"'{param}'" in error.message
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"messages": "hi"}, "Invalid 'messages': expected an array, not \"hi\"."),
+        ({"temperature": "x" * 99}, "Invalid 'temperature': expected a number, not a string."),
+        ({"stop": 3}, "Invalid 'stop': expected a string or an array, not 3."),
+        ({"n": 0}, "Invalid 'n': expected 1 or more, not 0."),
+        ({"seed": 1.5}, "Invalid 'seed': expected a whole number, not 1.5."),
+        ({"stream_options": True}, "Invalid 'stream_options': expected an object, not true."),
+        (
+            {"response_format": {"type": "xml"}},
+            "Invalid 'response_format': its 'type' must be one of 'text', 'json_object', 'json_schema', "
+            'not "xml".',
+        ),
+    ],
+)
+def test_the_error_says_what_was_expected_in_jsons_words(changes: dict[str, Any], message: str) -> None:
+    assert _refusal(**changes).message == message
+
+
 def test_what_is_not_supported_says_so() -> None:
     assert _refusal(audio={}).code == "unsupported_parameter"
 

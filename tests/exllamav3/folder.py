@@ -23,14 +23,15 @@ def write_folder(
 ) -> Path:
     """Write `config.json` and the tokenizer's files into the new folder `folder`.
 
-    `tokenizer`: another one than the small one with `markers`; `end` ends a turn in it.
+    `tokenizer`: another one than the small one with `markers`. `end` ends a turn.
     """
     folder.mkdir(parents=True)
     tokenizer = tokenizer or byte_level_tokenizer(
         added=(
             *(AddedToken(marker, special=False, normalized=False) for marker in markers),
             AddedToken(END_OF_TEXT, special=True, normalized=False),
-        )
+        ),
+        eos=end,
     )
     tokenizer.save(str(folder / "tokenizer.json"))
     ends = [tokenizer.token_to_id(end), tokenizer.token_to_id(END_OF_TEXT)]
@@ -53,7 +54,7 @@ def write_folder(
         "bos_token_id": None,
     }
     settings = {
-        "eos_token": EOS,
+        "eos_token": end,
         "chat_template": CHAT_TEMPLATE,
         "tokenizer_class": "PreTrainedTokenizerFast",
     }

@@ -49,6 +49,6 @@ KNOWN = (
         following=b"m",
         allowed=False,
         why="Its lexer takes the longest lexeme and does not go back: a literal that begins like a text in "
-        "single characters hides that text. So formats whose values are raw text are not compared.",
+        "single characters hides that text. So kbnf alone judges the formats whose values are raw text.",
     ),
 )

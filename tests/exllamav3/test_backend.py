@@ -184,6 +184,7 @@ async def test_the_probability_that_masks_leave_is_measured_at_a_share_of_the_to
 
 
 async def test_readers_have_a_step_while_the_next_one_is_computed(loaded: Loaded) -> None:
+    loaded.follow({"hello": "one two three four five six seven eight"})
     loaded.model.step_seconds = 0.4
     arrived = []
     async for item in loaded.backend.generate(loaded.generation(max_tokens=6)):

@@ -34,8 +34,8 @@ Größe, naïve café, señor; Привет, мир; 日本語のテキスト; �
 """
 
 
-def byte_level_tokenizer(merges: int = 300, added: tuple[AddedToken, ...] = ()) -> Tokenizer:
-    """256 bytes, up to `merges` merges learned from SAMPLE, the `added` tokens, and EOS."""
+def byte_level_tokenizer(merges: int = 300, added: tuple[AddedToken, ...] = (), eos: str = EOS) -> Tokenizer:
+    """256 bytes, up to `merges` merges learned from SAMPLE, the `added` tokens, and `eos`."""
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -45,7 +45,7 @@ def byte_level_tokenizer(merges: int = 300, added: tuple[AddedToken, ...] = ()) 
         show_progress=False,
     )
     tokenizer.train_from_iterator([SAMPLE], trainer)
-    tokenizer.add_tokens([*added, AddedToken(EOS, special=True, normalized=False)])
+    tokenizer.add_tokens([*added, AddedToken(eos, special=True, normalized=False)])
     return tokenizer
 
 
