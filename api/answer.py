@@ -17,6 +17,8 @@ class Answer:
     def add(self, delta: Delta) -> None:
         """Add the next delta."""
         match delta:
+            case ArgumentsDelta(index, fragment):
+                self._arguments[index].append(fragment)
             case ContentDelta(text):
                 self._content.append(text)
             case ReasoningDelta(text):
@@ -24,8 +26,6 @@ class Answer:
             case CallDelta():
                 self._calls.append(delta)
                 self._arguments.append([])
-            case ArgumentsDelta(index, fragment):
-                self._arguments[index].append(fragment)
 
     @property
     def content(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -30,7 +30,7 @@ class Answering:
     """An answer that is ready to be made: `stream` chunk by chunk, written as `form` says, or `whole`."""
 
     totals: Totals
-    stream: AsyncGenerator[Mapping[str, object], None] | None = None
+    stream: AsyncGenerator[Mapping[str, object] | bytes, None] | None = None
     whole: Coroutine[Any, Any, Mapping[str, object]] | None = None
     form: StreamForm = CHAT
 
@@ -57,12 +57,14 @@ async def answer(
         served.metrics.refused.inc()
         raise
     handed_over = False
+    turns: list[Turn] = []
     totals: Totals | None = None
     try:
         turns = await while_connected(request, _by(deadline, limit, prepare()))
         for turn in turns:
             watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
             turn.watch = watch if served.live is None else served.live.follow(format, turn.plan, watch)
+            turn.count_widened = served.metrics.count_widened(model.name)
         made = answering(turns)
         totals = made.totals
         headers = {}
@@ -73,7 +75,7 @@ async def answer(
             handed_over = True
             return _Stream(
                 event_data(stream, made.form),
-                lambda: _over(request, served, entered, made.totals),
+                lambda left: _over(request, served, entered, made.totals, turns, left=left),
                 headers=headers,
                 ping=served.settings.ping_seconds,
                 sep="\n",
@@ -91,18 +93,29 @@ async def answer(
         return Response(status_code=499)
     finally:
         if not handed_over:
-            _over(request, served, entered, totals)
+            _over(request, served, entered, totals, turns)
 
 
 class _Stream(EventSourceResponse):
-    """Gives back what the answer holds however the response ends, also when it never begins."""
+    """Gives back what the answer holds however the response ends, also when it never begins.
+
+    `over` is called then, with whether the client has left.
+    """
 
     def __init__(
-        self, content: AsyncGenerator[bytes, None], over: Callable[[], None], **options: Any
+        self, content: AsyncGenerator[bytes, None], over: Callable[[bool], None], **options: Any
     ) -> None:
-        super().__init__(content, **options)
+        super().__init__(content, client_close_handler_callable=self._note_leaving, **options)
         self._content = content
         self._over = over
+        self._sent = self._left = False
+
+    async def _note_leaving(self, message: Message) -> None:
+        self._left = not self._sent
+
+    async def _stream_response(self, send: Send) -> None:
+        await super()._stream_response(send)
+        self._sent = True
 
     async def _send_with_timeout(self, send: Send, message: Message) -> None:
         # There is no timeout: the scope that it would need costs a third of an event.
@@ -117,18 +130,28 @@ class _Stream(EventSourceResponse):
                 with anyio.CancelScope(shield=True):
                     await self._content.aclose()
             finally:
-                self._over()
+                self._over(self._left)
 
 
-def _over(request: Request, served: Served, entered: float, totals: Totals | None) -> None:
+def _over(
+    request: Request,
+    served: Served,
+    entered: float,
+    totals: Totals | None,
+    turns: Sequence[Turn],
+    *,
+    left: bool = False,
+) -> None:
     served.admission.leave(entered)
     if totals is not None:
         request.state.log = {
             "prompt_tokens": totals.prompt_tokens,
-            "completion_tokens": totals.completion_tokens,
+            "completion_tokens": sum(turn.written for turn in turns),
             "cached_tokens": totals.cached_tokens,
             "finish": totals.reasons,
         }
+        if left:  # the response had begun with 200
+            request.state.log["status"] = 499
 
 
 async def _by(deadline: float | None, limit: float | None, work: Awaitable[T]) -> T:

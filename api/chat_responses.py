@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
@@ -30,6 +30,7 @@ from larksong.api.schemas import (
     ToolCall,
     Usage,
 )
+from larksong.api.sse import json_line
 from larksong.grammars import Tool
 
 ReasoningField = Literal["reasoning_content", "reasoning", "both"]
@@ -84,58 +85,65 @@ class Totals:
 
 async def chunks(
     turns: Sequence[Turn], model: Model, style: AnswerStyle, totals: Totals
-) -> AsyncGenerator[Chunk, None]:
-    """The turns, one a choice, as a stream: role, deltas, finish reason and, if asked for, usage."""
-    id, created = new_id("chatcmpl-"), int(time.time())
-    writers = [_ChoiceWriter(index, model, style) for index in range(len(turns))]
+) -> AsyncGenerator[Chunk | bytes, None]:
+    """The turns, one a choice, as a stream: role, deltas, finish reason and, if asked for, usage.
 
-    def chunk(choice: ChunkChoice) -> Chunk:
-        return {
-            "id": id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model.name,
-            "choices": [choice],
-        }
-
+    Chunks that hold a delta and nothing else, nearly all, come as JSON text.
+    """
+    empty: Chunk = {
+        "id": new_id("chatcmpl-"),
+        "object": "chat.completion.chunk",
+        "created": int(time.time()),
+        "model": model.name,
+        "choices": [],
+    }
+    writers = [_ChoiceWriter(index, empty, model, style) for index in range(len(turns))]
     for writer in writers:
-        yield chunk(writer.choice({"role": "assistant", "content": ""}))
+        yield writer.plain({"role": "assistant", "content": ""})
     async with aclosing(merged([turn.run() for turn in turns])) as items:
         async for index, item in items:
-            for choice, info in writers[index].write(item):
-                made = chunk(choice)
-                if info:
-                    made["larksong"] = info
-                yield made
+            for chunk in writers[index].write(item):
+                yield chunk
             if isinstance(item, TurnEnd):
                 totals.add(item)
     if style.options.include_usage:
-        yield {
-            "id": id,
-            "object": "chat.completion.chunk",
-            "created": created,
-            "model": model.name,
-            "choices": [],
-            "usage": totals.usage,
-        }
+        yield {**empty, "usage": totals.usage}
 
 
 class _ChoiceWriter:
-    """Writes the chunks of one choice."""
+    """Writes the chunks of one choice. `empty`: what all chunks of the stream have in common."""
 
-    def __init__(self, index: int, model: Model, style: AnswerStyle) -> None:
+    def __init__(self, index: int, empty: Chunk, model: Model, style: AnswerStyle) -> None:
         self._index = index
+        self._empty = empty
+        self._head = json_line(empty).removesuffix(b"]}") + b'{"index":%d,"delta":' % index
         self._model = model
         self._style = style
         self._logprobs = LogprobWriter(model) if style.logprobs else None
         self._events = EventWriter(style.tools) if style.options.parse_events else None
+        self._is_plain = not (style.logprobs or style.options.parse_events or style.options.include_steps)
 
-    def choice(self, delta: ChoiceDelta, reason: FinishReason | None = None) -> ChunkChoice:
-        """A choice of a chunk."""
+    def plain(self, delta: ChoiceDelta) -> bytes:
+        """A chunk that holds a delta and nothing else, as JSON text."""
+        return b'%b%b,"finish_reason":null}]}' % (self._head, json_line(delta))
+
+    def write(self, item: TurnStep | TurnEnd) -> Iterable[Chunk | bytes]:
+        """The chunks of an item."""
+        if self._is_plain and isinstance(item, TurnStep):
+            return [self.plain(choice_delta(delta, self._style)) for delta in item.deltas]
+        return [self._chunk(*made) for made in self._choices(item)]
+
+    def _chunk(self, choice: ChunkChoice, info: StepInfo) -> Chunk:
+        made: Chunk = {**self._empty, "choices": [choice]}
+        if info:
+            made["larksong"] = info
+        return made
+
+    def _choice(self, delta: ChoiceDelta, reason: FinishReason | None = None) -> ChunkChoice:
         return {"index": self._index, "delta": delta, "finish_reason": reason}
 
-    def write(self, item: TurnStep | TurnEnd) -> list[tuple[ChunkChoice, StepInfo]]:
-        """The chunks of an item, each with what Larksong adds to it."""
+    def _choices(self, item: TurnStep | TurnEnd) -> list[tuple[ChunkChoice, StepInfo]]:
+        """The choices of an item's chunks, each with what Larksong adds to its chunk."""
         found: list[tuple[ChunkChoice, StepInfo]] = []
         info: StepInfo = {}
         if isinstance(item, TurnStep):
@@ -145,15 +153,15 @@ class _ChoiceWriter:
                 info = _step_info(item, self._model)
         events = self._events.write(item) if self._events is not None else []
         for place, delta in enumerate(item.deltas):
-            choice = self.choice(choice_delta(delta, self._style))
+            choice = self._choice(choice_delta(delta, self._style))
             if self._logprobs is not None and (logprobs := self._logprobs.take()) is not None:
                 choice["logprobs"] = logprobs
             # The events of a step go with the first of its chunks.
             found.append((choice, {**info, "events": events} if events and not place else info))
         if events and not item.deltas:
-            found.append((self.choice({}), {**info, "events": events}))
+            found.append((self._choice({}), {**info, "events": events}))
         if isinstance(item, TurnEnd):
-            last = self.choice({}, finish_reason(item, self._style))
+            last = self._choice({}, finish_reason(item, self._style))
             if self._logprobs is not None and (logprobs := self._logprobs.take()) is not None:
                 last["logprobs"] = logprobs
             if more := choice_info(item):

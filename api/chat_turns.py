@@ -3,7 +3,6 @@ as chat requests first."""
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 
 from larksong.api.chat_requests import refusal, turn_request
@@ -13,6 +12,7 @@ from larksong.api.prompt import TemplateRefusal
 from larksong.api.sampler_fields import on_model, unheeded
 from larksong.api.schemas import ChatRequest
 from larksong.api.served import Served
+from larksong.api.workers import in_worker
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError
 from larksong.grammars.errors import GrammarsError
 
@@ -37,7 +37,7 @@ async def prompt_tokens(body: ChatRequest, served: Served, model: Model) -> tupl
         check_limits(body, served.settings)
         asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
         tools = asked.tools if asked.calls else ()
-        written = await asyncio.to_thread(
+        written = await in_worker(
             model.prompts.write, asked.messages, tools, asked.wire_format, asked.variables
         )
     except (GrammarsError, TemplateRefusal, RecursionError) as error:

@@ -14,11 +14,10 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from larksong.api.schema_policy import OnUnenforceable, SchemaPolicy
+from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
+from larksong.api.settings_flags import with_schema_settings
 from larksong.engine.automaton import Automaton
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
@@ -39,18 +38,11 @@ _BYTES = Vocabulary(
 _MAX_EXPECTED = 32
 
 
-def check(
-    lines: Iterable[str], unenforceable: OnUnenforceable | None = None, formats: bool = True
-) -> Iterator[str]:
-    """Answers each line that is not blank.
-
-    `unenforceable` says for all schemas what happens to keywords that nothing can enforce; without it they
-    are refused where `strict` is true and else widened. `formats`: whether `format` is asserted.
-    """
-    policy = SchemaPolicy(unenforceable, formats)
+def check(lines: Iterable[str], schemas: SchemaPolicy = DEFAULT_POLICY) -> Iterator[str]:
+    """Answers each line that is not blank. `schemas`: what is made of all schemas."""
     for line in lines:
         if line.strip():
-            yield json.dumps(_answer(line, policy), ensure_ascii=False)
+            yield json.dumps(_answer(line.strip(), schemas), ensure_ascii=False)
 
 
 class BadQuestion(ValueError):
@@ -59,7 +51,7 @@ class BadQuestion(ValueError):
 
 def _answer(line: str, policy: SchemaPolicy) -> dict[str, Any]:
     try:
-        question = json.loads(line)
+        question = _question(line)
         if not isinstance(question, dict) or not isinstance(question.get("text"), str):
             raise BadQuestion("a line must be an object with the string 'text'")
         grammar, widened = _grammar(question, policy)
@@ -68,6 +60,15 @@ def _answer(line: str, policy: SchemaPolicy) -> dict[str, Any]:
         return _error(str(error), error.pointer, error.keyword)
     except (ValueError, RecursionError, EngineError) as error:
         return _error(str(error) or type(error).__name__)
+
+
+def _question(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise BadQuestion(f"the line is not JSON: {error.msg} at character {error.pos + 1}") from error
+    except RecursionError:
+        raise BadQuestion("the line is nested too deeply") from None
 
 
 def _error(message: str, pointer: str | None = None, keyword: str | None = None) -> dict[str, Any]:
@@ -151,18 +152,13 @@ def _expected(automaton: Automaton, configuration: Configuration) -> list[str]:
     return list(found)[:_MAX_EXPECTED]
 
 
-def command(
-    unenforceable: Annotated[
-        str | None,
-        typer.Option(help="keywords that nothing can enforce: refuse or widen, whatever strict says"),
-    ] = None,
-    formats: Annotated[bool, typer.Option(help="assert `format`")] = True,
-) -> None:
-    """Check texts against schemas or tools: JSON lines on standard input, JSON lines on standard output."""
-    if unenforceable not in (None, "refuse", "widen"):
-        raise typer.BadParameter("must be refuse or widen", param_hint="--unenforceable")
-    chosen: OnUnenforceable | None = None
-    if unenforceable is not None:
-        chosen = "refuse" if unenforceable == "refuse" else "widen"
-    for answer in check(sys.stdin, chosen, formats):
+@with_schema_settings
+def command(schemas: SchemaPolicy) -> None:
+    """Check texts against schemas or tools: JSON lines on standard input, JSON lines on standard output.
+
+    A line: {"schema": …, "text": "…"} or {"format": "…", "tools": […], "tool_choice": …, "text": "…"}.
+    Each line gets one of answer: {"accepts", "offset", "expected", "widened", "error"}; what is wrong with
+    it is an answer, too.
+    """
+    for answer in check(sys.stdin, schemas):
         print(answer, flush=True)

@@ -28,6 +28,7 @@ from larksong.engine.events import (
 )
 
 _ID_ALPHABET = string.ascii_letters + string.digits
+_OUTSIDE = (Content, Reasoning, FunctionOpen)
 
 
 def new_call_id() -> str:
@@ -49,30 +50,58 @@ class DeltaEmitter:
         self._answer = JsonText()
         self._call: _OpenCall | None = None
         self._calls = 0
+        self._blanks: str | None = None
+        """behind a call: the blanks so far, which are content only if text follows"""
 
     def feed(self, events: Iterable[ParseEvent]) -> list[Delta]:
         """The deltas of one step; a call's arguments grow by at most one delta a step."""
         deltas: list[Delta] = []
+        fragments: list[str] = []
         for event in events:
-            match event:
+            if fragments and isinstance(event, _OUTSIDE):
+                deltas += self._arguments(fragments)
+            match event:  # pieces of values come first: nearly every event is one
+                case Json(data) if self._call is None:
+                    if text := self._answer.feed(data):
+                        deltas.append(ContentDelta(text))
+                case Json() | Text():
+                    fragments.append(self._argued(event))
                 case Content(data):
-                    if text := self._content.feed(data):
+                    if text := self._behind_call(self._content.feed(data)):
                         deltas.append(ContentDelta(text))
                 case Reasoning(data):
                     if text := self._reasoning.feed(data):
                         deltas.append(ReasoningDelta(text))
-                case Json(data) if self._call is None:
-                    if text := self._answer.feed(data):
-                        deltas.append(ContentDelta(text))
                 case FunctionOpen(name):
                     self._call = _OpenCall(self._calls)
                     deltas.append(CallDelta(self._calls, self._call_id(), name))
                     self._calls += 1
+                    self._blanks = None
                 case _:
-                    assert self._call is not None, f"{event} outside of a call"
-                    if fragment := self._call.feed(event):
-                        _append_fragment(deltas, ArgumentsDelta(self._call.index, fragment))
-        return deltas
+                    fragments.append(self._argued(event))
+                    if isinstance(event, CallClose):
+                        self._blanks = ""
+        return deltas + self._arguments(fragments)
+
+    def _argued(self, event: ParseEvent) -> str:
+        """What `event` adds to the open call's arguments."""
+        assert self._call is not None, f"{event} outside of a call"
+        return self._call.feed(event)
+
+    def _behind_call(self, text: str) -> str:
+        """Visible text less the line breaks right behind a call, and less blanks that nothing follows."""
+        if self._blanks is None:
+            return text
+        text = (self._blanks + text).lstrip("\n")
+        is_blank = not text.strip()
+        self._blanks = text if is_blank else None
+        return "" if is_blank else text
+
+    def _arguments(self, fragments: list[str]) -> list[Delta]:
+        """What the open call has gathered, in one delta if it is anything; empties `fragments`."""
+        fragment = "".join(fragments)
+        fragments.clear()
+        return [ArgumentsDelta(self._call.index, fragment)] if self._call is not None and fragment else []
 
 
 class _OpenCall:
@@ -88,11 +117,10 @@ class _OpenCall:
     def feed(self, event: ParseEvent) -> str:
         """The piece of the arguments' JSON text that `event` adds."""
         match event:
-            case ParameterOpen(name):
-                separator = ", " if self._parameters else "{"
-                self._parameters += 1
-                self._value = None
-                return f"{separator}{json.dumps(name, ensure_ascii=False)}: "
+            case Json(data):
+                if self._value is None:
+                    self._value = JsonText()
+                return self._value.feed(data)
             case Text(data):
                 opening = ""
                 if isinstance(self._value, JsonText):
@@ -101,10 +129,11 @@ class _OpenCall:
                 if self._value is None:
                     self._value, opening = EscapedText(), '"'
                 return opening + self._value.feed(data)
-            case Json(data):
-                if self._value is None:
-                    self._value = JsonText()
-                return self._value.feed(data)
+            case ParameterOpen(name):
+                separator = ", " if self._parameters else "{"
+                self._parameters += 1
+                self._value = None
+                return f"{separator}{json.dumps(name, ensure_ascii=False)}: "
             case ParameterClose():
                 if self._value is None:  # only a string can be empty
                     return '""'
@@ -115,11 +144,3 @@ class _OpenCall:
                 return "{}" if self._value is None else ""
             case _:
                 raise AssertionError(f"{event} inside a call's arguments")
-
-
-def _append_fragment(deltas: list[Delta], delta: ArgumentsDelta) -> None:
-    last = deltas[-1] if deltas else None
-    if isinstance(last, ArgumentsDelta) and last.index == delta.index:
-        delta = ArgumentsDelta(delta.index, last.fragment + delta.fragment)
-        deltas.pop()
-    deltas.append(delta)

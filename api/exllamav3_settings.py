@@ -50,6 +50,13 @@ class ExllamaV3Fields(BaseSettings):
         description="Most tokens that must come and are checked in one step; 0 asks for each of them.",
     )
 
+    mass_share: float = Field(
+        _DEFAULT.mass_share,
+        ge=0,
+        le=1,
+        description="Share of the tokens at which the probability that the mask leaves is measured.",
+    )
+
     @field_validator("cache_bits", "gpu_split")
     @classmethod
     def _numbers(cls, value: str | None, info: ValidationInfo) -> str | None:
@@ -85,4 +92,5 @@ class ExllamaV3Fields(BaseSettings):
             draft_tokens=self.draft_tokens,
             ngram_draft=self.ngram_draft,
             forced_draft=self.forced_draft,
+            mass_share=self.mass_share,
         )

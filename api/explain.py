@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from tokenizers import Tokenizer
 
 from larksong.api.chat_requests import tool
-from larksong.api.command_line import fail, fail_validation
+from larksong.api.command_errors import fail
+from larksong.api.command_input import read_json, schema_of, tools_of
 from larksong.api.end_token import end_token
 from larksong.api.parse import byte_engine
 from larksong.api.schema_policy import SchemaPolicy
-from larksong.api.schemas import ToolSpec
+from larksong.api.settings_flags import with_schema_settings
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
-from larksong.engine.events import FunctionOpen
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
 from larksong.grammars import CallPolicy, GrammarsError, wire_format
 from larksong.grammars.explain import Request, TurnExplanation, explain_turn
@@ -32,9 +30,14 @@ from larksong.grammars.explain import Request, TurnExplanation, explain_turn
 _BEFORE, _AFTER = 60, 40  # bytes of the text that are shown around the place
 
 
-def as_json(found: TurnExplanation, vocabulary: Vocabulary) -> dict[str, Any]:
-    """An explanation as plain values; ids of tokens with their text."""
+def as_json(found: TurnExplanation, vocabulary: Vocabulary, format: str | None = None) -> dict[str, Any]:
+    """An explanation as plain values; ids of tokens with their text.
+
+    `format`: None for an answer by a schema.
+    """
     return {
+        "format": format,
+        "calls": found.calls,
         "allowed": found.allowed,
         "complete": found.complete,
         "offset": found.offset,
@@ -55,13 +58,17 @@ def as_json(found: TurnExplanation, vocabulary: Vocabulary) -> dict[str, Any]:
     }
 
 
-def show(found: TurnExplanation, data: bytes, vocabulary: Vocabulary, console: Console) -> None:
+def show(
+    found: TurnExplanation, data: bytes, vocabulary: Vocabulary, console: Console, format: str | None = None
+) -> None:
     """Print an explanation of a text for people. Nothing of the text is read as markup."""
+    read = f" ({format}, {found.calls} call{'' if found.calls == 1 else 's'})" if format else ""
     if found.allowed:
-        console.print("allowed: a whole turn" if found.complete else "allowed so far, but not a whole turn")
+        whole = "allowed: a whole turn" if found.complete else "allowed so far, but not a whole turn"
+        console.print(whole + read)
     else:
         token = "" if vocabulary.width == _BYTES else f", in token {found.token}"
-        console.print(f"refused at byte {found.offset}{token}")
+        console.print(f"refused at byte {found.offset}{token}{read}")
     before = _quoted(data[max(found.offset - _BEFORE, 0) : found.offset])
     after = _quoted(data[found.offset : found.offset + _AFTER])
     console.print(Text.assemble("  ", (before, "green"), (after or "▏", "bold red")), soft_wrap=True)
@@ -88,7 +95,9 @@ def show(found: TurnExplanation, data: bytes, vocabulary: Vocabulary, console: C
 _BYTES = 257  # the width of the vocabulary of single bytes, with its end token
 
 
+@with_schema_settings
 def command(
+    schemas: SchemaPolicy,
     text: Annotated[
         typer.FileBinaryRead | None, typer.Argument(help="File with the model's text; without it, stdin.")
     ] = None,
@@ -112,9 +121,6 @@ def command(
     eos: Annotated[
         str | None, typer.Option(help="Token that ends a turn; else what tokenizer_config.json says.")
     ] = None,
-    unenforceable: Annotated[
-        str | None, typer.Option(help="Keywords that nothing can enforce: refuse or widen.")
-    ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Explain why a text is refused: where, by which keyword of which schema, and what may come instead.
@@ -123,34 +129,24 @@ def command(
     """
     if (tools is None) == (schema is None):
         fail("give either --tools or --schema")
-    if unenforceable not in (None, "refuse", "widen"):
-        raise typer.BadParameter("must be refuse or widen", param_hint="--unenforceable")
-    policy = SchemaPolicy(
-        None if unenforceable is None else "refuse" if unenforceable == "refuse" else "widen"
-    )
     written: bytes = (text or sys.stdin.buffer).read()
     try:
         if schema is not None:
-            request = Request(schema=json.load(schema), options=policy.options(None))
+            found_schema, strict = schema_of(read_json(schema))
+            request = Request(schema=found_schema, options=schemas.options(strict))
         else:
             assert tools is not None
-            specs = TypeAdapter(list[ToolSpec]).validate_json(tools.read())
-            made = tuple(tool(spec, policy) for spec in specs)
+            made = tuple(tool(spec, schemas) for spec in tools_of(read_json(tools)))
             request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
         engine, ids = _tokens(written, tokenizer, eos)
         found = explain_turn(request, engine, ids)
-        calls = _calls(request, engine, ids if found.token is None else ids[: found.token])
-    except ValidationError as error:
-        fail_validation(error)
-    except (GrammarsError, EngineError, json.JSONDecodeError) as error:
+    except (GrammarsError, EngineError) as error:
         fail(str(error))
+    name = request.format.name if request.format is not None else None
     if json_:
-        read = {"format": request.format.name if request.format is not None else None, "calls": calls}
-        typer.echo(json.dumps({**read, **as_json(found, engine.vocabulary)}, ensure_ascii=False))
+        typer.echo(json.dumps(as_json(found, engine.vocabulary, name), ensure_ascii=False))
     else:
-        if request.format is not None:
-            typer.echo(f"{request.format.name}, {calls} call{'s' * (calls != 1)}")
-        show(found, written, engine.vocabulary, Console(highlight=False, markup=False))
+        show(found, written, engine.vocabulary, Console(highlight=False, markup=False), name)
     raise typer.Exit(int(not found.allowed))
 
 
@@ -158,12 +154,6 @@ def _policy(choice: str) -> CallPolicy:
     if choice in ("auto", "required"):
         return CallPolicy(required=choice == "required")
     return CallPolicy(required=True, min_calls=1, max_calls=1, only=choice)
-
-
-def _calls(request: Request, engine: Engine, ids: Sequence[int]) -> int:
-    """How many calls have begun in these tokens: whose function is certain."""
-    matcher = engine.matcher(request.grammar(engine.vocabulary))
-    return sum(isinstance(event, FunctionOpen) for token in ids for event in matcher.advance(token))
 
 
 def _tokens(text: bytes, tokenizer: Path | None, eos: str | None) -> tuple[Engine, list[int]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gc
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -15,12 +13,15 @@ from larksong.api.compat_turn import CompatTurn
 from larksong.api.deltas import CallDelta, Delta
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.errors import ServerFault
+from larksong.api.garbage import settle_down
+from larksong.api.metrics import Cut, Watch
 from larksong.api.prompt import ChatMessage, ChatTemplate
 from larksong.api.prompt_writer import Prompt, PromptWriter
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.stops import StopText
 from larksong.api.turn_recorder import TurnRecorder
 from larksong.api.widening import WidenedKeyword, WidenedSchema, WidenedValues
+from larksong.api.workers import in_worker
 from larksong.engine.backends.base import (
     Backend,
     Finish,
@@ -185,8 +186,7 @@ class Model:
     def warm_up(self) -> None:
         """Do now what no request should wait for; from then on the garbage collector passes over it."""
         warm_up(self._engine)
-        gc.collect()
-        gc.freeze()
+        settle_down()
 
     async def prepare(self, request: TurnRequest) -> Turn:
         """A turn that is ready to run.
@@ -196,8 +196,7 @@ class Model:
         that cannot be finished within its tokens.
         """
         # Rendering, encoding and a grammar's build take milliseconds: other streams go on meanwhile.
-        generation, prompt = await asyncio.to_thread(self._generation, request)
-        widened = await asyncio.to_thread(_widened, request)
+        generation, prompt, widened = await in_worker(self._prepared, request)
         room = self.backend.context_length - len(prompt.tokens)
         return Turn(
             TurnPlan(
@@ -217,7 +216,7 @@ class Model:
 
     async def prepare_text(self, prompt: str | Sequence[int], request: TurnRequest) -> Turn:
         """A turn that goes on from a text or tokens; of the request messages and tools play no part."""
-        tokens = await asyncio.to_thread(self.prompts.encode, prompt) if isinstance(prompt, str) else prompt
+        tokens = await in_worker(self.prompts.encode, prompt) if isinstance(prompt, str) else prompt
         limit = request.max_tokens or self.backend.context_length
         answer = request.answer.grammar(self.backend.vocabulary) if request.answer is not None else None
         matcher = self._engine.matcher(answer) if answer is not None else None
@@ -247,6 +246,9 @@ class Model:
             calls=request.calls is not None or not request.tools,
             masked=request.calls is not None,
         )
+
+    def _prepared(self, request: TurnRequest) -> tuple[Generation, Prompt, list[WidenedSchema]]:
+        return *self._generation(request), _widened(request)
 
     def _generation(self, request: TurnRequest) -> tuple[Generation, Prompt]:
         tools = request.tools if request.calls else ()
@@ -361,55 +363,79 @@ class Turn:
         self._recorder = recorder
         self._compat = compat
         self._values = WidenedValues(plan.widened)
-        self.watch: Callable[[Step | Finish], None] | None = None
-        """called with everything that the backend gives, for metrics"""
+        self.written = 0
+        """tokens of the answer so far"""
+        self.watch: Watch | None = None
+        """called with everything that the backend gives, and where that is cut off, for metrics"""
+        self.count_widened: Callable[[Sequence[WidenedKeyword]], None] | None = None
+        """called with the keywords that were not enforced, for metrics"""
 
     async def run(self) -> AsyncGenerator[TurnStep | TurnEnd, None]:
         """The steps and, last, the end. Closing the iterator stops the generation. Raises ServerFault."""
         emitter = DeltaEmitter()
         stop = StopText(self.plan.stops) if self.plan.stops else None
-        written = thought = calls = 0
-        async with aclosing(self._items) as items:
-            async for item in items:
-                if self.watch is not None:
-                    self.watch(item)
-                made = emitter.feed(item.events) if self._compat is None else self._read(item)
-                deltas: Sequence[Delta] = made if stop is None else stop.feed(made)
-                self._values.add(deltas)
-                before = calls
-                for delta in deltas:
-                    calls += isinstance(delta, CallDelta)
-                thinks = bool(item.events) and isinstance(item.events[-1], Reasoning)
-                if self._recorder is not None:
-                    self._recorder.add(item, deltas, thinks=thinks)
-                if isinstance(item, Step):
-                    thought += thinks
-                    yield TurnStep(written, item, deltas, before)
-                    written += 1
-                    if stop is None or not stop.found:
-                        continue
-                    reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
-                    yield TurnEnd((), reason, written, reasoning_tokens=thought, stop=stop.found)
-                    return
-                if item.reason == "error":
-                    raise ServerFault(f"The generation failed: {item.error}")
-                if stop is not None and not stop.found:
-                    deltas = [*deltas, *stop.rest()]
-                reason = "length" if item.reason == "length" else "tool_calls" if calls else "stop"
-                if self._recorder is not None and item.reason == "stop":
-                    self._recorder.keep()
-                yield TurnEnd(
-                    deltas,
-                    reason,
-                    written,
-                    item.finished_calls if reason == "length" else None,
-                    await self._values.check(),
-                    item.cached_tokens,
-                    thought,
-                    item.events,
-                    self._compat.warnings if self._compat is not None else (),
-                    stop.found if stop is not None else None,
-                )
+        thought = calls = 0
+        cut: Cut | None = "left"
+        try:
+            async with aclosing(self._items) as items:
+                async for item in items:
+                    if self.watch is not None:
+                        self.watch(item)
+                    made = emitter.feed(item.events) if self._compat is None else self._read(item)
+                    deltas: Sequence[Delta] = made if stop is None else stop.feed(made)
+                    self._values.add(deltas)
+                    before = calls
+                    for delta in deltas:
+                        calls += isinstance(delta, CallDelta)
+                    thinks = bool(item.events) and isinstance(item.events[-1], Reasoning)
+                    if self._recorder is not None:
+                        self._recorder.add(item, deltas, thinks=thinks)
+                    if isinstance(item, Step):
+                        thought += thinks
+                        yield TurnStep(self.written, item, deltas, before)
+                        self.written += 1
+                        if stop is None or not stop.found:
+                            continue
+                        reason: Literal["stop", "length", "tool_calls"] = "tool_calls" if calls else "stop"
+                        cut = "stop"
+                        yield TurnEnd(
+                            (),
+                            reason,
+                            self.written,
+                            widened=await self._check_widened(),
+                            reasoning_tokens=thought,
+                            stop=stop.found,
+                        )
+                        return
+                    cut = None
+                    if item.reason == "error":
+                        raise ServerFault(f"The generation failed: {item.error}")
+                    if stop is not None and not stop.found:
+                        deltas = [*deltas, *stop.rest()]
+                    reason = "length" if item.reason == "length" else "tool_calls" if calls else "stop"
+                    if self._recorder is not None and item.reason == "stop":
+                        self._recorder.keep()
+                    yield TurnEnd(
+                        deltas,
+                        reason,
+                        self.written,
+                        item.finished_calls if reason == "length" else None,
+                        await self._check_widened(),
+                        item.cached_tokens,
+                        thought,
+                        item.events,
+                        self._compat.warnings if self._compat is not None else (),
+                        stop.found if stop is not None else None,
+                    )
+        finally:
+            if cut is not None and self.watch is not None:
+                self.watch(cut)
+
+    async def _check_widened(self) -> Sequence[WidenedKeyword]:
+        found = await self._values.check()
+        if self.count_widened is not None:
+            self.count_widened(found)
+        return found
 
     def _read(self, item: Step | Finish) -> list[Delta]:
         assert self._compat is not None

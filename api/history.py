@@ -69,15 +69,8 @@ def _result(message: Message, index: int, open_ids: list[str]) -> tuple[dict[str
             "A result must follow an assistant message with a call that has no result yet.",
             param=f"messages[{index}].role",
         )
-    called = message.tool_call_id
-    if not called:
-        if message.role == "tool" and len(open_ids) > 1:
-            raise ApiError(
-                f"Missing required parameter: 'messages[{index}].tool_call_id'.",
-                param=f"messages[{index}].tool_call_id",
-                code="missing_required_parameter",
-            )
-        called = open_ids[0]
+    # Without an id it belongs to the first call that has none yet: llama-stack gives back no ids.
+    called = message.tool_call_id or open_ids[0]
     if called not in open_ids:
         raise ApiError(
             f"'{called}' is not the id of a call before it that has no result yet.",

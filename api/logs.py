@@ -105,8 +105,6 @@ class AccessLog:
             seconds = time.perf_counter() - began
             route = scope.get("route")
             path = getattr(route, "path", None) or "other"
-            self._metrics.requests.labels(path, str(status or 499)).inc()
-            self._metrics.seconds.labels(path).observe(seconds)
             fields = {
                 "method": scope["method"],
                 "path": scope["path"],
@@ -114,5 +112,7 @@ class AccessLog:
                 "ms": round(seconds * 1000, 1),
                 **scope.get("state", {}).get("log", {}),
             }
+            self._metrics.requests.labels(path, str(fields["status"])).inc()
+            self._metrics.seconds.labels(path).observe(seconds)
             access.info("request", extra={"fields": fields})
             request_id.reset(token)

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from larksong.api.tallies import Tallies
+from larksong.api.widening import WidenedKeyword
 from larksong.engine.backends.base import Finish, Step
+
+Cut = Literal["left", "stop"]
+"""Why a turn did not come to the backend's end: nobody reads on, or a stop text came."""
+
+Watch = Callable[[Step | Finish | Cut], None]
 
 _logger = logging.getLogger(__name__)
 
@@ -60,6 +67,11 @@ class Metrics:
             f"Tokens whose mask left less than {low_mass:g} of the probability",
             *("model", "format"),
         )
+        self.widened = counter(
+            "widened_keywords",
+            "Keywords that no grammar enforced, by whether the complete value kept them",
+            *("model", "keyword", "result"),
+        )
         self.running = Gauge("larksong_running_requests", "Requests that run", registry=self.registry)
         self.waiting = Gauge("larksong_waiting_requests", "Requests in the queue", registry=self.registry)
         self.refused = counter("queue_full", "Requests that found the queue full")
@@ -68,8 +80,17 @@ class Metrics:
         """All figures in Prometheus's text format."""
         return generate_latest(self.registry)
 
-    def watch(self, model: str, format: str, prompt_tokens: int) -> Callable[[Step | Finish], None]:
-        """What is called with each step of a turn and its end."""
+    def count_widened(self, model: str) -> Callable[[Sequence[WidenedKeyword]], None]:
+        """What is called with the keywords that a turn's grammar did not enforce."""
+
+        def count(found: Sequence[WidenedKeyword]) -> None:
+            for each in found:
+                self.widened.labels(model, each.keyword, "kept" if each.valid else "broken").inc()
+
+        return count
+
+    def watch(self, model: str, format: str, prompt_tokens: int) -> Watch:
+        """What is called with each step of a turn and its end, or why it has none."""
         self.prompt_tokens.labels(model).inc(prompt_tokens)
         written = self.written.labels(model, format)
         forced = self.forced.labels(model, format)
@@ -78,14 +99,16 @@ class Metrics:
         began = time.monotonic()
         last, seen, by_force, low, asked = began, 0, 0, 0, 0
 
-        def watch(item: Step | Finish) -> None:
+        def watch(item: Step | Finish | Cut) -> None:
             nonlocal last, seen, by_force, low, asked
-            if isinstance(item, Finish):
-                self.finished.labels(model, format, item.reason).inc()
+            if not isinstance(item, Step):
+                reason = item.reason if isinstance(item, Finish) else item
+                self.finished.labels(model, format, reason).inc()
                 written.inc(seen)
                 forced.inc(by_force)
-                self.cached_tokens.labels(model).inc(item.cached_tokens)
-                self.cache_hits.labels(model).inc(item.cached_tokens > 0)
+                if isinstance(item, Finish):
+                    self.cached_tokens.labels(model).inc(item.cached_tokens)
+                    self.cache_hits.labels(model).inc(item.cached_tokens > 0)
                 self.low_mass.labels(model, format).inc(low)
                 if asked and low * 4 > asked:
                     _logger.warning(

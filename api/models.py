@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from larksong.api.compat import require_compat
 from larksong.api.generation import Model
-from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings import Settings
 from larksong.engine.backends.base import Backend
 from larksong.engine.backends.errors import BackendUnavailable
+from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
 from larksong.grammars import wire_format
 
 
@@ -15,21 +17,30 @@ def load_model(settings: Settings) -> Model:
     """The model, ready to serve; takes seconds, the first time longer. Raises UnknownFormat, NoCompat,
     ModelError.
     """
-    # The quick check first: loading only to learn of a typing error would be a pity.
+    check_model(settings)
     format = wire_format(settings.format)
-    if settings.compat is not None:
-        require_compat(format.name)
     model = Model(
         _backend(settings),
         format,
         name=settings.served_name,
         finish_within_budget=settings.finish_within_budget,
         forced_tokens=settings.forced_tokens,
-        schemas=SchemaPolicy(settings.unenforceable, settings.schema_formats),
+        schemas=settings.schema_policy(),
         compat=settings.compat is not None,
     )
     model.warm_up()
     return model
+
+
+def check_model(settings: Settings) -> None:
+    """What can be known at once: importing torch only to learn of a typing error would be a pity. Raises
+    UnknownFormat, NoCompat, ModelError.
+    """
+    format = wire_format(settings.format)
+    if settings.compat is not None:
+        require_compat(format.name)
+    if settings.model != DEFAULT_MODEL and not Path(settings.model).expanduser().exists():
+        find_model(settings.model)  # which says so
 
 
 def _backend(settings: Settings) -> Backend:

@@ -3,7 +3,8 @@
 The environment is the one that model families write their templates for: transformers'
 `chat_template_utils`, with its filters, functions and block settings. What a template cannot write is put
 into the messages' text first, as the wire format writes it: the tools into the system message, earlier calls
-into the assistant's, their results into the user's.
+into the assistant's, their results into the user's; messages whose order it does not take are joined with
+their neighbours (see role_rules.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import jinja2.nodes
 import jinja2.parser
 import jinja2.sandbox
 
+from larksong.api.role_rules import RoleRules
 from larksong.grammars import Tool, WireFormat
 
 ChatMessage = Mapping[str, Any]
@@ -59,6 +61,7 @@ class ChatTemplate:
         self.renders_calls = "tool_calls" in members | constants
         self._template = environment.from_string(tree)
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
+        self._rules = RoleRules.of(self._written)
 
     def render(
         self,
@@ -77,20 +80,30 @@ class ChatTemplate:
             messages = calls_as_text(messages, wire_format)
         if tools and not self.renders_tools:
             messages = with_system_text(messages, wire_format.system_text(tools))
+        messages = self._rules.keep(messages)
+        return self._render(messages, tools, {**variables, "add_generation_prompt": answer})
+
+    def _render(
+        self, messages: Sequence[ChatMessage], tools: Sequence[Tool], variables: Mapping[str, Any]
+    ) -> str:
+        listed = [_openai_tool(tool) for tool in tools] or None
+        if self._changes_lists:
+            messages, listed = copy.deepcopy((messages, listed))
         try:
-            listed = [_openai_tool(tool) for tool in tools] or None
-            if self._changes_lists:
-                messages, listed = copy.deepcopy((messages, listed))
             return self._template.render(
-                messages=messages,
-                tools=listed,
-                documents=None,
-                **{**self._tokens, **variables, "add_generation_prompt": answer},
+                messages=messages, tools=listed, documents=None, **{**self._tokens, **variables}
             )
         except (jinja2.TemplateError, TypeError, ValueError, LookupError, AttributeError) as error:
             raise TemplateRefusal(
                 f"the model's chat template cannot write these messages: {error}"
             ) from error
+
+    def _written(self, messages: Sequence[ChatMessage]) -> str:
+        """The prompt of these messages, empty where the template refuses them."""
+        try:
+            return self._render(messages, (), {"add_generation_prompt": True})
+        except TemplateRefusal:
+            return ""
 
 
 def with_system_text(messages: Sequence[ChatMessage], text: str) -> list[ChatMessage]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,7 +69,7 @@ class PromptWriter:
         cut = unused_character(everything)
         place = unused_character([everything, cut])
         turns = [self._memory.find(message) for message in messages]
-        ids = self._ids(turns, wire_format)
+        ids = self._ids(messages, turns, wire_format)
         quoted = [_with_ids(message, ids) for message in messages]
         quoted = [{**self._quoting.quote(each, cut), "role": each["role"]} for each in quoted]
         places = _mark(quoted, turns, place)
@@ -90,16 +90,24 @@ class PromptWriter:
             header = text[max((text.rfind(marker) for marker in self._markers), default=0) :]
         in_reasoning = wire_format.ends_in_reasoning(text)
         pieces = self._with_turns(text, places, wire_format, cut)
-        marks = re.compile("|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place)))
-        cuts = re.compile("|".join(map(re.escape, spellings(cut))))
+        mark = "|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place))
+
+        def parts(written: str) -> list[str]:
+            """What stands between the cuts, without marks."""
+            if places:
+                written = re.sub(mark, "", written)
+            for spelling in spellings(cut):
+                written = written.replace(spelling, cut)
+            return written.split(cut)
+
         tokens: list[int] = []
         for piece in pieces:
             if isinstance(piece, tuple):
                 tokens += piece
                 continue
-            for part in cuts.split(marks.sub("", piece)):
+            for part in parts(piece):
                 tokens += self._encode(part, is_first=not tokens)
-        return Prompt(tuple(tokens), marks.sub("", cuts.sub("", header)), in_reasoning)
+        return Prompt(tuple(tokens), "".join(parts(header)), in_reasoning)
 
     def encode(self, text: str) -> tuple[int, ...]:
         """A prompt that is text and nothing else, in which markers are markers."""
@@ -158,15 +166,18 @@ class PromptWriter:
         ends = [end for mark in self._ends if (end := text.find(mark, names[-1])) >= 0]
         return (at + len(header), min(ends)) if ends else None
 
-    def _ids(self, turns: Sequence[WrittenTurn | None], wire: WireFormat) -> Callable[[str], str]:
-        """The id of a call in the history: what the model wrote for it, or what its family takes."""
-        written: dict[str, str] = {}
+    def _ids(
+        self, messages: Sequence[ChatMessage], turns: Sequence[WrittenTurn | None], wire: WireFormat
+    ) -> Mapping[str, str]:
+        """The ids of calls in the history: what the model wrote for it, or what its family takes."""
+        calls = [call for message in messages for call in message.get("tool_calls", ())]
+        ids = wire.history_ids([(call["id"], call["function"]["name"]) for call in calls])
         for turn in turns:
             if turn is not None:
                 found = wire.written_ids(self._text(turn.tokens))
                 if len(found) == len(turn.calls):
-                    written |= {call.id: id for call, id in zip(turn.calls, found, strict=True)}
-        return lambda id: written.get(id) or wire.history_id(id)
+                    ids |= {call.id: id for call, id in zip(turn.calls, found, strict=True)}
+        return ids
 
     def _text(self, tokens: Sequence[int]) -> str:
         texts = self._backend.vocabulary.tokens
@@ -213,11 +224,11 @@ def _mark(messages: list[dict[str, Any]], turns: Sequence[WrittenTurn | None], p
     return places
 
 
-def _with_ids(message: ChatMessage, ids: Callable[[str], str]) -> dict[str, Any]:
+def _with_ids(message: ChatMessage, ids: Mapping[str, str]) -> dict[str, Any]:
     """The message with ids of calls as the model family writes them."""
     changed = {**message}
     if "tool_call_id" in message:
-        changed["tool_call_id"] = ids(message["tool_call_id"])
+        changed["tool_call_id"] = ids.get(message["tool_call_id"], message["tool_call_id"])
     if "tool_calls" in message:
-        changed["tool_calls"] = [{**call, "id": ids(call["id"])} for call in message["tool_calls"]]
+        changed["tool_calls"] = [{**call, "id": ids[call["id"]]} for call in message["tool_calls"]]
     return changed

@@ -85,7 +85,9 @@ class SamplerFields(RequestPart):
         listed = [self.stop] if isinstance(self.stop, str) else self.stop or []
         if len(listed) > _MOST_STOPS:
             raise ApiError(f"Invalid 'stop': at most {_MOST_STOPS} texts.", param="stop")
-        return tuple(text for text in listed if text)
+        if not all(listed):
+            raise ApiError("Invalid 'stop': a text is empty; leave it out.", param="stop")
+        return tuple(listed)
 
 
 _MOST_STOPS = 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -25,6 +26,10 @@ from larksong.api.schemas import ErrorShape, ModelCard, ModelList
 from larksong.api.served import Served
 from larksong.api.settings import Settings
 
+# What the event loop waits for each thread that computes (the model's, workers'), at most; Python's 5 ms are
+# a delay that readers of a stream notice when a few threads do.
+_SWITCH_SECONDS = 0.0005
+
 _ERRORS = {
     status: {"model": ErrorShape} for status in (400, 401, 404, 405, 413, 415, 422, 429, 500, 503, 504)
 }
@@ -38,6 +43,7 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         served.ending = False
+        sys.setswitchinterval(_SWITCH_SECONDS)
         yield
         served.ending = True
         for model in models:

@@ -17,7 +17,7 @@ from pydantic_settings import (
 )
 
 from larksong.api.exllamav3_settings import ExllamaV3Fields
-from larksong.api.schema_policy import OnUnenforceable
+from larksong.api.schema_settings import SchemaFields
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
 PREFIX = "LARKSONG_"
@@ -29,7 +29,7 @@ class SettingsFileError(ValueError):
     """A file of settings that is not there, or is not TOML."""
 
 
-class Settings(ExllamaV3Fields):
+class Settings(ExllamaV3Fields, SchemaFields):
     """Each can be set by a flag of `larksong serve`, by `LARKSONG_` and its name in capitals, and in the TOML
     file that `LARKSONG_CONFIG` names, else in `larksong.toml` of the working directory."""
 
@@ -54,12 +54,6 @@ class Settings(ExllamaV3Fields):
     forced_tokens: bool = Field(
         True, description="Take text that must come without asking the model for it, token by token."
     )
-    unenforceable: OnUnenforceable | None = Field(
-        None,
-        description="refuse or widen: what happens to keywords of a schema that nothing can enforce. "
-        "Without it strict: true refuses and anything else widens.",
-    )
-    schema_formats: bool = Field(True, description="Assert format in schemas.")
     reasoning_field: Literal["reasoning_content", "reasoning", "both"] = Field(
         "reasoning_content", description="reasoning_content, reasoning or both: where answers have reasoning."
     )

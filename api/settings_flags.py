@@ -3,42 +3,95 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
 
+from larksong.api.command_errors import fail, fail_validation
 from larksong.api.exllamav3_settings import ExllamaV3Fields
-from larksong.api.settings import PREFIX, Settings
+from larksong.api.schema_settings import SchemaFields
+from larksong.api.settings import PREFIX, Settings, SettingsFileError
 
 _KINDS: dict[Any, Any] = {bool: bool, int: int, float: float, float | None: float, Path | None: Path}
+_PANELS: dict[str, type[BaseSettings]] = {
+    "With --backend exllamav3": ExllamaV3Fields,
+    "Schemas": SchemaFields,
+}
 
 
-def option(field: str) -> Any:
-    """The flag of a setting; what its help says comes from the setting."""
+def load_settings(**flags: Any) -> Settings:
+    """The settings with the flags that were given; what is wrong ends the command."""
+    try:
+        return Settings.load(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        fail_validation(error)
+    except SettingsFileError as error:
+        fail(str(error))
+
+
+def option(field: str, *names: str) -> Any:
+    """The flag of a setting; what its help says comes from the setting. `names`: instead of its own."""
     info = Settings.model_fields[field]
     default = False if info.default is None else str(info.default)
-    panel = "With --backend exllamav3" if field in ExllamaV3Fields.model_fields else None
     return typer.Option(
+        *names,
         help=f"{info.description} [env var: {PREFIX}{field.upper()}]",
         show_default=default,
         show_envvar=False,
-        rich_help_panel=panel,
+        rich_help_panel=next(
+            (panel for panel, fields in _PANELS.items() if field in fields.model_fields), None
+        ),
     )
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """A command that takes every setting as a flag; those that were not given are None."""
-    parameters = [
+    return _taking(command, _parameters(Settings.model_fields))
+
+
+def with_schema_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes the settings of schemas as flags besides, and gets a SchemaPolicy as `schemas`."""
+    fields = SchemaFields.model_fields
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        flags = {name: values.pop(name) for name in fields}
+        command(**values, schemas=load_settings(**flags).schema_policy())
+
+    hints = get_type_hints(command, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name])
+        for name, parameter in inspect.signature(command).parameters.items()
+        if name != "schemas"
+    ]
+    return _taking(run, [*own, *_parameters(fields)])
+
+
+def _parameters(fields: Iterable[str]) -> list[inspect.Parameter]:
+    return [
         inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[_KINDS.get(info.annotation, str) | None, option(name)],
+            annotation=Annotated[
+                _KINDS.get(Settings.model_fields[name].annotation, str) | None,
+                option(name, *_NAMES.get(name, ())),
+            ],
         )
-        for name, info in Settings.model_fields.items()
+        for name in fields
     ]
+
+
+_NAMES = {"schema_formats": ("--schema-formats/--no-schema-formats", "--formats/--no-formats")}
+"""flags with more than one name"""
+
+
+def _taking(command: Callable[..., None], parameters: list[inspect.Parameter]) -> Callable[..., None]:
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

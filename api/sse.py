@@ -38,9 +38,12 @@ CHAT = StreamForm()
 
 
 async def event_data(
-    chunks: AsyncGenerator[Mapping[str, object], None], form: StreamForm = CHAT
+    chunks: AsyncGenerator[Mapping[str, object] | bytes, None], form: StreamForm = CHAT
 ) -> AsyncGenerator[bytes, None]:
-    """Each chunk as one event, then the end. A fault becomes one last event with the error."""
+    """Each chunk as one event, then the end. A fault becomes one last event with the error.
+
+    A chunk may be bytes already, as `json_line` writes them.
+    """
     write = _named_event if form.named else _event
     try:
         async with aclosing(chunks):
@@ -55,11 +58,12 @@ async def event_data(
         yield b"data: [DONE]\n\n"
 
 
-def _event(chunk: Mapping[str, object]) -> bytes:
-    return b"data: " + json_line(chunk) + b"\n\n"
+def _event(chunk: Mapping[str, object] | bytes) -> bytes:
+    return b"data: %b\n\n" % (chunk if isinstance(chunk, bytes) else json_line(chunk))
 
 
-def _named_event(chunk: Mapping[str, object]) -> bytes:
+def _named_event(chunk: Mapping[str, object] | bytes) -> bytes:
+    assert not isinstance(chunk, bytes)
     return b"event: " + str(chunk["type"]).encode() + b"\n" + _event(chunk)
 
 
@@ -69,7 +73,7 @@ def json_line(value: Any) -> bytes:
         line = to_json(value)
     except PydanticSerializationError:  # lone surrogates, which UTF-8 cannot carry
         line = json.dumps(value, separators=(",", ":")).encode()
-    for raw, escaped in _LINE_SEPARATORS:
-        if raw in line:
+    if not line.isascii():
+        for raw, escaped in _LINE_SEPARATORS:
             line = line.replace(raw, escaped)
     return line

@@ -6,8 +6,6 @@ import codecs
 import json
 import re
 
-_Utf8Decoder = codecs.getincrementaldecoder("utf-8")
-
 # The longest start of a JSON text that ends neither inside an escape nor between the two escapes of a
 # surrogate pair. A high surrogate counts as whole once something other than an escape follows it.
 _WHOLE_ESCAPES = re.compile(
@@ -24,11 +22,14 @@ class PlainText:
     """Raw text: holds back at most the bytes of one unfinished code point; malformed bytes become U+FFFD."""
 
     def __init__(self) -> None:
-        self._decoder = _Utf8Decoder(errors="replace")
+        self._held = b""
 
     def feed(self, data: bytes) -> str:
         """The text that `data` completes."""
-        return self._decoder.decode(data)
+        data = self._held + data
+        text, used = codecs.utf_8_decode(data, "replace")
+        self._held = data[used:]
+        return text
 
 
 class EscapedText:
@@ -55,6 +56,9 @@ class JsonText:
     def feed(self, data: bytes) -> str:
         """The JSON text that `data` completes."""
         text = self._held + self._text.feed(data)
+        if "\\" not in text:
+            self._held = ""
+            return text
         whole = _WHOLE_ESCAPES.match(text)
         assert whole is not None  # the pattern matches the empty text
         self._held = text[whole.end() :]

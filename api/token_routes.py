@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -16,6 +15,7 @@ from larksong.api.messages import Message, RequestPart
 from larksong.api.prompt import TemplateRefusal
 from larksong.api.schemas import ChatRequest, ToolSpec
 from larksong.api.served import Served
+from larksong.api.workers import in_worker
 from larksong.grammars.errors import GrammarsError
 
 router = APIRouter()
@@ -67,14 +67,14 @@ async def tokenize(body: TokenizeRequest, request: Request) -> Tokenized:
     if (body.prompt is None) == (body.messages is None):
         raise ApiError("Give one of 'prompt' and 'messages'.", param="prompt")
     if body.prompt is not None:
-        tokens = await asyncio.to_thread(model.prompts.encode, body.prompt)
+        tokens = await in_worker(model.prompts.encode, body.prompt)
     else:
         chat = ChatRequest.model_validate(
             {"model": model.name, **body.model_dump(exclude_none=True, by_alias=True)}
         )
         try:
             asked = turn_request(chat, model.wire_format, model.schemas)
-            written = await asyncio.to_thread(
+            written = await in_worker(
                 model.prompts.write, asked.messages, asked.tools, asked.wire_format, asked.variables
             )
         except (GrammarsError, TemplateRefusal, RecursionError) as error:

@@ -74,14 +74,9 @@ class WidenedValues:
                 WidenedKeyword(tool, each.pointer, each.keyword, each.keyword not in broken)
                 for each in schema.widened
             ]
-        count_widened(found)
+        if found:
+            _logger.warning("not enforced: %s", "; ".join(map(_line, found)))
         return tuple(found)
-
-
-def count_widened(found: Sequence[WidenedKeyword]) -> None:
-    """Say in one line of the log which keywords of a turn were not enforced; figures are counted here too."""
-    if found:
-        _logger.warning("not enforced: %s", "; ".join(map(_line, found)))
 
 
 def _is_complete(text: str) -> bool:

@@ -30,7 +30,7 @@ def seconds_a_byte(format: str, kind: str, size: int) -> float:
     if kind == "text":
         written = wire.render_call(_TOOL.name, {"content": _LINE * (size // len(_LINE.encode()))})
     elif kind == "objects":
-        written = wire.render_call(_TOOL.name, {"rows": [_ROW] * (size // 56)})
+        written = wire.render_call(_TOOL.name, {"rows": [{**_ROW, "id": n} for n in range(size // 60)]})
     else:
         written = _PROSE * (size // len(_PROSE))
     data = written.encode()

@@ -45,7 +45,10 @@ class Table:
 
     def __init__(self, edges: Sequence[Mapping[int, int]], accepting: Iterable[int]) -> None:
         self.start = 0
-        self._rows = [[row.get(byte, DEAD) for byte in range(256)] for row in edges]
+        self._rows = [[DEAD] * 256 for _ in edges]
+        for row, mapping in zip(self._rows, edges, strict=True):
+            for byte, following in mapping.items():
+                row[byte] = following
         self._accepting = frozenset(accepting)
 
     def row(self, state: int) -> Row:

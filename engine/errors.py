@@ -25,3 +25,7 @@ class NoEndToken(EngineError):
 
 class UnsupportedPattern(EngineError, ValueError):
     """A regular expression that cannot be turned into a byte DFA exactly."""
+
+
+class InvalidPattern(UnsupportedPattern):
+    """No regular expression of ECMA-262, nor of the dialects near it."""

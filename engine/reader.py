@@ -10,8 +10,7 @@ Then the grammar begins anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from weakref import WeakKeyDictionary
+from typing import Final, cast
 
 from larksong.engine.automaton import Automaton
 from larksong.engine.events import (
@@ -28,19 +27,16 @@ from larksong.engine.events import (
     Text,
     coalesce,
 )
+from larksong.engine.places import JSON, TEXT, Place, Step, continues, places_of
 from larksong.engine.runs import Run, run_at
 from larksong.engine.spelled import Spelled
-from larksong.engine.stack import Bound, Branch, Configuration, Edge
+from larksong.engine.stack import Branch, Configuration
 from larksong.engine.terminals import Role
-from larksong.engine.vocabulary import Vocabulary
 
 _RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
     Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
 }  # fmt: skip
-_KNOWN_RUNS: WeakKeyDictionary[Automaton, dict[tuple[Bound, int], Run | None]] = WeakKeyDictionary()
-
-# Terminals nest in the depth of Python's stack while a piece is read.
-_PIECE = 48
+_UNKNOWN: Final = cast(Step, object())
 
 
 class TextReader:
@@ -56,103 +52,137 @@ class TextReader:
         self._spelled = Spelled(*spelled) if spelled is not None else None
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
+        self._places = places_of(first)
         self._open: dict[int, list[ParseEvent]] = {}
         """what each reading of a value holds whose type is still open, by its kind (see `Branch`)"""
-        self._runs: dict[Configuration, Run | None] = {}
-        self._bytes_are_tokens = _bytes_are_tokens(first.vocabulary)
         self._name = b""
         self._function: str | None = None
         self._parameter: str | None = None
         self._raw = bytearray()
         """what was read since the last event: text, if it turns out to begin nothing"""
+        self._behind_call = self._behind_turn = False
+        """whether only markup was read since the last call's end, and whether the turn was whole then"""
         self.warnings: list[str] = []
 
     def feed(self, data: bytes) -> Events:
         """Read `data`; valid UTF-8 as a whole, cut anywhere."""
         found: list[ParseEvent] = []
-        at = 0
-        while at < len(data):
-            here = self._at
-            run = self._runs[here] if here in self._runs else self._runs.setdefault(here, self._run())
-            if run is not None and (match := run.pattern.match(data, at)) is not None:
-                at = match.end()
-                self._told(run.event(match.group()), found)
-                continue
-            if self._bytes_are_tokens:
-                # What stands beside runs is much the same in all turns: its ways are known.
-                edge = self._automaton.edge(here, data[at])
-                if edge is not None:
-                    byte, events = data[at], edge.events
-                    at += 1
-                    # By far the most bytes tell nothing yet, or a piece of a JSON value.
-                    if not events and (not edge.branches or self._kept(edge.branches)):
-                        self._at = edge.target
-                        self._raw.append(byte)
-                        continue
-                    quiet = self._spelled is None or not self._spelled.held
-                    if len(events) == 1 and type(events[0]) is Json and not edge.branches and quiet:
-                        self._at, self._name = edge.target, b""
-                        self._raw.clear()
-                        found.append(events[0])
-                        continue
-                    self._raw.append(byte)
-                    self._take(edge.target, events, edge.branches, found)
+        pending = [(data, 0)]
+        while pending:
+            data, at = pending.pop()
+            while at < len(data):
+                if self._function is not None:
+                    at = self._inside(data, at, found)
+                    if at == len(data):
+                        break
+                place = self._place(self._at)
+                if place.run is not None and (match := place.run.pattern.match(data, at)) is not None:
+                    at = match.end()
+                    self._told(place.run.event(match.group()), found)
                     continue
-            size = _PIECE if run is None else 1
-            pending = [data[at : at + size]]
-            at += size
-            while pending:
-                self._read(pending.pop(), pending, found)
+                edge = place.edge(data[at])
+                if edge is None:
+                    again = self._refused(data[at : at + 1], found)
+                    pending += ((data, at + 1), (again, 0))
+                    break
+                self._raw.append(data[at])
+                at += 1
+                if edge.events or edge.branches or self._behind_call:
+                    self._take(edge.target, edge.events, edge.branches, found)
+                else:
+                    self._at = edge.target
         return coalesce(found)
 
-    def _run(self) -> Run | None:
-        """The bytes that change nothing where the reader stands: most bytes of a long value."""
-        if len(self._at.threads) != 1:
+    def _inside(self, data: bytes, at: int, found: list[ParseEvent]) -> int:
+        """Read on inside a call from `at`, as far as bytes only continue a value; where that ends."""
+        place = self._place(self._at)
+        json, text, size = bytearray(), bytearray(), len(data)
+        told = at  # up to where all was told
+        is_open = place.is_open
+        while at < size:
+            run = place.run
+            if run is not None and (match := run.pattern.match(data, at)) is not None:
+                at = match.end()
+                if place.run_is_text:
+                    if json:
+                        self._told(Json(bytes(json)), found)
+                        json.clear()
+                    text += match.group()
+                else:
+                    if text:
+                        self._told(Text(bytes(text)), found)
+                        text.clear()
+                    json += match.group()
+                told = at
+                if at == size:
+                    break
+            step = place.steps.get(data[at], _UNKNOWN)
+            if step is _UNKNOWN:
+                step = self._step(place, data[at])
+            if step is None:
+                break
+            place = step.place
+            at += 1
+            if step.json:
+                if text and not is_open:
+                    self._told(Text(bytes(text)), found)
+                    text.clear()
+                json += step.json
+            if step.text:
+                if json and not is_open:
+                    self._told(Json(bytes(json)), found)
+                    json.clear()
+                text += step.text
+            if step.tells and not is_open:
+                told = at
+        self._at = place.configuration
+        # The value's type is open at both ends or at none: what settles it does more than continue it.
+        for kind, event in ((JSON, Json(bytes(json))), (TEXT, Text(bytes(text)))):
+            if event.data and is_open:
+                self._open[kind].append(event)
+            elif event.data:
+                self._told(event, found)
+        self._raw += data[told:at]
+        return at
+
+    def _place(self, configuration: Configuration) -> Place:
+        found = self._places.get(configuration)
+        if found is None:
+            place = Place(self._automaton.edges, configuration, self._run(configuration))
+            found = self._places.setdefault(configuration, place)
+        return found
+
+    def _step(self, place: Place, byte: int) -> Step | None:
+        edge = place.edge(byte)
+        told = continues(edge) if edge is not None else None
+        if edge is None or told is None or edge.target.ambiguous != place.is_open:
+            return place.steps.setdefault(byte, None)
+        return place.steps.setdefault(byte, Step(self._place(edge.target), *told))
+
+    @staticmethod
+    def _run(at: Configuration) -> Run | None:
+        """The bytes that change nothing in a configuration: most bytes of a long value."""
+        if len(at.threads) != 1:
             return None
-        (thread,) = self._at.threads
+        (thread,) = at.threads
         event = _RUNS.get(thread.bound.terminal.role)
         if event is None or not thread.bound.streams:
             return None
-        runs = _KNOWN_RUNS.get(self._automaton)
-        if runs is None:
-            runs = _KNOWN_RUNS.setdefault(self._automaton, {})
-        key = (thread.bound, thread.state)
-        if key not in runs:
-            runs[key] = run_at(thread.bound.lexeme, thread.state, event)
-        return runs[key]
+        return run_at(thread.bound.lexeme, thread.state, event)
 
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
+        found: list[ParseEvent] = []
         edge = self._automaton.edge(self._at, token)
+        if edge is None and (self._behind_turn or (self._function is not None and self._may_end())):
+            self._end(found)
+            self._begin(self._again)
+            edge = self._automaton.edge(self._at, token)
         if edge is None:
             names = {id: text for text, id in self._automaton.vocabulary.special.items()}
-            return self.feed(names.get(token, "").encode())
-        found: list[ParseEvent] = []
+            return coalesce([*found, *self.feed(names.get(token, "").encode())])
         self._take(edge.target, edge.events, edge.branches, found)
         return coalesce(found)
-
-    def _read(self, data: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
-        """Read a piece; what of it is to be read later goes on top of `pending`."""
-        edge = self._automaton.edges.step(self._at, data)
-        structural = edge is not None and self._changes(edge)
-        if len(data) > 1 and (edge is None or structural):
-            half = len(data) // 2
-            pending += (data[half:], data[:half])
-        elif edge is None:
-            self._refused(data, pending, found)
-        else:
-            self._raw += data
-            self._take(edge.target, edge.events, edge.branches, found)
-
-    @staticmethod
-    def _changes(edge: Edge) -> bool:
-        """Whether a step leads from one part of a turn to another: then its bytes are read one by one."""
-        for event in edge.events:
-            if isinstance(event, FunctionOpen | CallClose):
-                return True
-            if isinstance(event, Content | Reasoning) and not _is_answer(edge.target):
-                return True
-        return False
 
     def _take(
         self, target: Configuration, events: Events, branches: tuple[Branch, ...], found: list[ParseEvent]
@@ -164,6 +194,10 @@ class TextReader:
             self._told(event, found)
         if events and _is_answer(target):
             self._raw = bytearray(target.threads[0].bound.lexeme.held(target.threads[0].state))
+        if self._behind_call and self._may_end():
+            # What came before was markup, whatever follows.
+            self._behind_turn = True
+            self._raw.clear()
 
     def _kept(self, branches: tuple[Branch, ...]) -> bool:
         """Let the two readings of a value go on side by side, if that is what the step is."""
@@ -206,6 +240,7 @@ class TextReader:
             case FunctionOpen(name):
                 event = FunctionOpen(name or self._name.decode(errors="replace"))
                 self._function = event.name
+                self._behind_call = self._behind_turn = False
             case ParameterOpen(name):
                 event = ParameterOpen(name or self._name.decode(errors="replace"))
                 self._parameter = event.name
@@ -216,6 +251,9 @@ class TextReader:
                     self._parameter = None
                     found.append(ParameterClose())
                 self._function = None
+                self._behind_call = True
+            case Content() | Reasoning():
+                self._behind_call = self._behind_turn = False
         self._name = b""
         if self._spelled is not None:
             event = self._spelled.take(event, found)
@@ -226,7 +264,8 @@ class TextReader:
             self._raw.clear()
         found.append(event)
 
-    def _refused(self, byte: bytes, pending: list[bytes], found: list[ParseEvent]) -> None:
+    def _refused(self, byte: bytes, found: list[ParseEvent]) -> bytes:
+        """Begin anew at a byte that the grammar refuses; what of the text is to be read again."""
         whole = self._end(found)
         at_start = self._at is self._on.start
         text = bytes(self._raw) + byte
@@ -234,10 +273,14 @@ class TextReader:
             self.warnings.append(
                 f"the call of {self._function!r} was broken off: it is not as the format writes it"
             )
+            if self._open:
+                self._decide(found)
+                text = byte
             self._close(found)
-            text = byte
         elif whole:
             text = byte
+        elif self._behind_turn:
+            whole = True  # up to where the text of `_raw` begins
         elif at_start or not text[:-1].strip():
             # Not even text can begin so.
             found.append(Content(text))
@@ -249,11 +292,15 @@ class TextReader:
                 first += 1
             found.append(Content(text[:first]))
             text = text[first:]
-        self._automaton = self._again if whole else self._on
-        self._at, self._open, self._name = self._automaton.start, {}, b""
+        self._begin(self._again if whole else self._on)
+        return text
+
+    def _begin(self, automaton: Automaton) -> None:
+        self._automaton, self._at = automaton, automaton.start
+        self._places = places_of(automaton)
+        self._open, self._name = {}, b""
         self._raw.clear()
-        if text:
-            pending.append(text)
+        self._behind_call = self._behind_turn = False
 
     def _close(self, found: list[ParseEvent]) -> None:
         if self._parameter is not None:
@@ -286,7 +333,8 @@ class TextReader:
             self.warnings.append(f"the call of {self._function!r} is not complete")
             if not cut:
                 self._close(found)
-        elif held is None and self._raw.strip():
+        elif held is None and self._raw.strip() and (self._behind_turn or not self._behind_call):
+            # Not the beginning of what would have ended the call: that is markup.
             found.append(Content(bytes(self._raw)))
         return coalesce(found)
 
@@ -300,17 +348,17 @@ class TextReader:
                 return True
         return False
 
+    def _may_end(self) -> bool:
+        """Whether the turn is whole."""
+        ends = self._automaton.vocabulary.eos_ids
+        return any(self._automaton.edge(self._at, token) is not None for token in ends)
+
     def _decide(self, found: list[ParseEvent]) -> None:
         """Of several readings of a value keep the typed one."""
         if self._open:
             kind = min(self._open)
             for event in self._branched((Branch(kind, kind, ()),)):
                 self._told(event, found)
-
-
-@lru_cache(maxsize=64)
-def _bytes_are_tokens(vocabulary: Vocabulary) -> bool:
-    return vocabulary.tokens[:256] == tuple(bytes([byte]) for byte in range(256))
 
 
 def _is_answer(at: Configuration) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from larksong.engine.charset import ANY, CharSet, Range, unicode_property
 from larksong.engine.dfa import DFA
-from larksong.engine.errors import UnsupportedPattern
+from larksong.engine.errors import InvalidPattern, UnsupportedPattern
 from larksong.engine.nfa import BEGIN, END, NFA, LazyDFA
 from larksong.engine.product import difference, intersection
 
@@ -87,6 +87,7 @@ _REFUSED_ESCAPES = {
 }
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})\??")
 _SIGNS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_SHOWN = 200  # characters of a pattern in a message
 _GROUP = re.compile(r"\((?:\?(:|=|!|<=|<!|<[\w$]+>))?(?!\?)")
 
 
@@ -125,11 +126,19 @@ class Parser:
     def parse(self) -> Node:
         node = self._disjunction()
         if self._at < len(self._pattern):
-            raise self.refuse("unmatched )", self._at)
+            raise self.invalid("unmatched )", self._at)
         return node
 
     def refuse(self, construct: str, offset: int) -> UnsupportedPattern:
-        return UnsupportedPattern(f"{construct} at offset {offset} of the pattern {self._pattern!r}")
+        return UnsupportedPattern(self._where(construct, offset))
+
+    def invalid(self, construct: str, offset: int) -> InvalidPattern:
+        return InvalidPattern(self._where(construct, offset))
+
+    def _where(self, construct: str, offset: int) -> str:
+        pattern = self._pattern
+        shown = repr(pattern) if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]!r}…"
+        return f"{construct} at offset {offset} of the pattern {shown}"
 
     def _next(self) -> str:
         return self._pattern[self._at : self._at + 1]
@@ -142,15 +151,15 @@ class Parser:
         return _alternation(branches)
 
     def _alternative(self) -> Node:
-        terms = []
+        terms: list[Node] = []
         while (char := self._next()) and char not in "|)":
+            if _QUANTIFIER.match(self._pattern, self._at):
+                raise self._nothing_to_repeat(char, terms)
             terms.append(self._term(char))
         return _concatenation(terms)
 
     def _term(self, char: str) -> Node:
         start = self._at
-        if _QUANTIFIER.match(self._pattern, start):
-            raise self.refuse("nothing to repeat", start)
         if char == "(":
             atom = self._group()
         elif char == "[":
@@ -168,6 +177,12 @@ class Parser:
         quantifier = _QUANTIFIER.match(self._pattern, self._at)
         return atom if quantifier is None else self._quantified(atom, quantifier)
 
+    def _nothing_to_repeat(self, char: str, terms: list[Node]) -> UnsupportedPattern:
+        """Other dialects repeat anchors, have `a++`, or read `{2}` as text; nobody reads `*a` or `a**`."""
+        nobody = char != "{" and (not terms or (char != "+" and isinstance(terms[-1], Repetition)))
+        refuse = self.invalid if nobody else self.refuse
+        return refuse("nothing to repeat", self._at)
+
     def _literal(self, code: int, offset: int) -> Chars:
         char = _character(code)
         if not char.chars:
@@ -181,7 +196,7 @@ class Parser:
         if comma and not most:
             high = None
         if high is not None and high < low:
-            raise self.refuse("repetition with its bounds out of order", quantifier.start())
+            raise self.invalid("repetition with its bounds out of order", quantifier.start())
         return Repetition(atom, low, high) if atom != Concatenation(()) else atom
 
     def _group(self) -> Node:
@@ -195,7 +210,7 @@ class Parser:
         self._at = match.end()
         node = self._disjunction()
         if self._next() != ")":
-            raise self.refuse("unterminated group", start)
+            raise self.invalid("unterminated group", start)
         self._at += 1
         return Lookahead(node, kind == "!", start) if kind in ("=", "!") else node
 
@@ -218,7 +233,7 @@ class Parser:
             elif low <= high:
                 ranges.append((low, high))
             else:
-                raise self.refuse("range with its ends out of order in a class", start)
+                raise self.invalid("range with its ends out of order in a class", start)
         self._at += 1
         chars = CharSet.of(*ranges)
         if ranges and not chars and not negated:
@@ -228,7 +243,7 @@ class Parser:
     def _class_atom(self, start: int) -> int | CharSet:
         char = self._next()
         if not char:
-            raise self.refuse("unterminated class", start)
+            raise self.invalid("unterminated class", start)
         if char == "\\":
             return self._escape(in_class=True)
         self._at += 1
@@ -250,7 +265,7 @@ class Parser:
             self._at = match.end()
             return self._long_escape(match)
         if not letter:
-            raise self.refuse("trailing backslash", start)
+            raise self.invalid("trailing backslash", start)
         if letter.isascii() and letter.isalnum():
             raise self.refuse(f"{_REFUSED_ESCAPES.get(letter, 'unknown escape')} \\{letter}", start)
         return ord(letter)
@@ -385,6 +400,21 @@ def _width(node: Node) -> int | None:
             return 0
 
 
+@lru_cache(maxsize=256)
+def _parsed(pattern: str) -> Node:
+    return Parser(pattern).parse()
+
+
+def check_syntax(pattern: str) -> None:
+    """Raises `InvalidPattern` for what is no regular expression; one that is refused is none the less."""
+    try:
+        _parsed(pattern)
+    except InvalidPattern:
+        raise
+    except (UnsupportedPattern, RecursionError):
+        return
+
+
 def compile_regex(
     pattern: str, *, anchored: bool, json_string: bool = False, max_states: int = 20_000
 ) -> DFA:
@@ -395,12 +425,11 @@ def compile_regex(
     spelling of `json.dumps(..., ensure_ascii=False)`.
     Look-aheads are taken at a fixed distance from the start of the text, such as `^(?=.*[a-z])(?!-)`.
 
-    Raises `UnsupportedPattern`, which says what and where, for a pattern that is not valid or not regular, or
-    whose NFA has more than `max_states` nodes. States of the DFA are made as they are met, without a
-    bound; the searches that look-aheads need visit at most `max_states` states each.
+    Raises `UnsupportedPattern`, which says what and where, for a pattern that is not valid (`InvalidPattern`)
+    or not regular, or whose NFA has more than `max_states` nodes. States of the DFA are made as they are met,
+    without a bound; the searches that look-aheads need visit at most `max_states` states each.
     """
-    parser = Parser(pattern)
     try:
-        return Compiler(parser, json_string, max_states).compile(parser.parse(), anchored)
+        return Compiler(Parser(pattern), json_string, max_states).compile(_parsed(pattern), anchored)
     except RecursionError:
         raise UnsupportedPattern(f"groups nested too deeply in the pattern {pattern[:40]!r}…") from None

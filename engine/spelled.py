@@ -19,6 +19,8 @@ class Spelled:
                 found.append(Text(self.held))
                 self.held = b""
             return event
+        if not self.held and self._marker[:1] not in event.data:
+            return event
         data = (self.held + event.data).replace(self._marker, self._text)
         held = next((n for n in range(len(self._marker) - 1, 0, -1) if data.endswith(self._marker[:n])), 0)
         self.held = data[len(data) - held :]

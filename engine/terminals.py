@@ -12,7 +12,16 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Member, Predicate, Value
-from larksong.engine.decimals import INTEGER, NUMBER, Bound, Multiples, in_range, no_number, spellings
+from larksong.engine.decimals import (
+    INTEGER,
+    INTEGER_DIGITS,
+    NUMBER,
+    Bound,
+    Multiples,
+    in_range,
+    no_number,
+    spellings,
+)
 from larksong.engine.dfa import DFA, Quoted, StringsExcept, Words, counted_json_string, json_string
 from larksong.engine.languages import Language
 from larksong.engine.product import difference, intersection, is_empty
@@ -221,7 +230,10 @@ class Number:
         without = [*map(Multiples, self.others), *map(spellings, self.excluded)]
         parts = [dfa, *map(Multiples, self.multiples)]
         if (without or self.multiples) and not self.integer:
-            parts.append(compile_regex(r"-?[0-9.]{1,16}", anchored=True))
+            # Whole numbers are compared exactly by everyone, others as doubles.
+            whole = all(each == each.to_integral_value() for each in (*self.multiples, *self.others))
+            digits = rf"-?(?:[0-9.]{{1,16}}|[0-9]{{1,{INTEGER_DIGITS}}})" if whole else "-?[0-9.]{1,16}"
+            parts.append(compile_regex(digits, anchored=True))
         dfa = parts[0] if len(parts) == 1 else intersection(*parts, limit=_SEARCHED)
         return difference(dfa, *without, limit=_SEARCHED) if without else dfa
 

@@ -33,7 +33,7 @@ from larksong.engine.terminals import (
 )
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
+from larksong.grammars.errors import UnsupportedKeyword
 from larksong.grammars.json_rules import (
     ANY_SCHEMA,
     MemberRules,
@@ -116,12 +116,7 @@ class ElementFormat(WireFormat):
         self.refuse_name(tool, self.unfit)
         for shape in objects(parameters):
             for name, _ in shape.properties:
-                if not name or not name.isprintable() or any(character in name for character in self.unfit):
-                    raise InvalidToolName(
-                        f"tool {tool.name!r}: {name!r} cannot be a parameter's name in {self.name}",
-                        tool=tool.name,
-                        pointer="/properties/" + escape(name),
-                    )
+                self.refuse_parameter(tool, name, self.unfit, "/properties/" + escape(name))
             if shape.free:
                 raise UnsupportedKeyword(
                     f"tool {tool.name!r}: parameters that are not declared cannot be written in {self.name}",

@@ -36,7 +36,7 @@ def text_grammar(
         **wire_format.markers(vocabulary),
         "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
     }
-    rules = wire_format.turn(CallPolicy(), vocabulary, terminals, in_reasoning)
+    rules = wire_format.turn(CallPolicy(remarks=False), vocabulary, terminals, in_reasoning)
     calls = {wire_format.root, "calls"}
     rules = [rule for rule in rules if calls.isdisjoint(rule.expansion)]
     actions: Mapping[str, Action] = {}

@@ -24,10 +24,11 @@ class Tool:
 
 @dataclass(frozen=True)
 class CallPolicy:
-    """How many calls a turn may have, and whether other text may come before them.
+    """How many calls a turn may have, and whether other text may stand beside them.
 
     `required`: the turn consists of calls. `only`: the name of the one tool that may be called. `reasoning`:
-    whether the model may reason first, in formats that have markers for it.
+    whether the model may reason first, in formats that have markers for it. `remarks`: whether text may stand
+    between and after calls, in formats that allow it, where the turn need not consist of calls.
     """
 
     required: bool = False
@@ -35,3 +36,4 @@ class CallPolicy:
     max_calls: int | None = None
     only: str | None = None
     reasoning: bool = True
+    remarks: bool = True

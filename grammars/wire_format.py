@@ -46,6 +46,9 @@ BREAK = Pattern(r"\n{0,2}")
 OTHER_NAME = r"[^\s\x00-\x1f\x7f<>\"'{}\[\],:=]{1,128}"
 
 
+# The rule of several sections of calls.
+_SECTIONS = "sections"
+
 # Stands for a name, to see what a format writes around it.
 _PLACE = "\ue000"
 
@@ -71,6 +74,9 @@ class WireFormat(ABC):
         start:   BREAK answer | BREAK THINK_OPEN BREAK thought      (in reasoning: BREAK thought)
         thought: REASONING? THINK_CLOSE BREAK answer | REASONING? calls END
         answer:  CONTENT? calls END | CONTENT? END
+
+    Formats with `remarks` have text between and after calls, too, where more calls may come and the turn need
+    not consist of calls (see `_with_remarks`).
     """
 
     name: str
@@ -90,6 +96,8 @@ class WireFormat(ABC):
     spelled: ClassVar[tuple[str, str] | None] = None
     """a marker that models write inside raw strings for want of a text, and that text"""
     separator: ClassVar[str] = ""
+    remarks: ClassVar[bool] = False
+    """whether text may stand between and after calls: a marker ends them, and no template forbids it"""
     reasoning: tuple[str, str] | None = ("<think>", "</think>")
     """the markers around reasoning"""
     reasoning_lead: ClassVar[Definition] = BREAK
@@ -133,9 +141,12 @@ class WireFormat(ABC):
         """A turn of several calls as the model family writes it."""
         return self.separator.join(self.render_call(name, arguments) for name, arguments in calls)
 
-    def history_id(self, id: str) -> str:
-        """A call's id as the family's chat template takes it."""
-        return id
+    def history_ids(self, calls: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The ids of a conversation's calls as the family's chat template takes them.
+
+        `calls`: the id and the function's name of each, in order.
+        """
+        return {id: id for id, _ in calls}
 
     def written_ids(self, text: str) -> list[str]:
         """The ids that a turn's calls have in its text; empty in formats that write none."""
@@ -152,17 +163,28 @@ class WireFormat(ABC):
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         """Refuse names that the format cannot carry (`InvalidToolName`)."""
-        if not tool.name or not tool.name.isprintable():
-            raise InvalidToolName(f"{tool.name!r} cannot be a tool's name in {self.name}", tool=tool.name)
+        self.refuse_name(tool, "")
 
     def refuse_name(self, tool: Tool, unfit: str) -> None:
-        """Refuse a tool's name that has one of the characters `unfit`, which would end it too early."""
-        for character in unfit:
-            if character in tool.name:
-                raise InvalidToolName(
-                    f"{tool.name!r} cannot be a tool's name in {self.name}: it has {character!r}",
-                    tool=tool.name,
-                )
+        """Refuse a tool's name that is empty, or has a character that is not printable or one of `unfit`.
+
+        Those of `unfit` would end the name too early.
+        """
+        wrong = unfit_name(tool.name, unfit)
+        if wrong:
+            raise InvalidToolName(
+                f"{tool.name!r} cannot be a tool's name in {self.name}: {wrong}", tool=tool.name
+            )
+
+    def refuse_parameter(self, tool: Tool, name: str, unfit: str, pointer: str) -> None:
+        """Refuse a parameter's or member's name for the same reasons; `pointer` is where it is declared."""
+        wrong = unfit_name(name, unfit)
+        if wrong:
+            raise InvalidToolName(
+                f"tool {tool.name!r}: {name!r} cannot be a parameter's name in {self.name}: {wrong}",
+                tool=tool.name,
+                pointer=pointer,
+            )
 
     # -- what all formats share
 
@@ -226,7 +248,9 @@ class WireFormat(ABC):
             except (GrammarsError, RecursionError):
                 continue
             texts.append(text)
-        return self._grammar(tuple(texts), CallPolicy(), vocabulary, in_reasoning, 2 if continued else 1)
+        # Behind a call the reader begins anew: what may stand there is what may stand at the beginning.
+        policy = CallPolicy(remarks=False)
+        return self._grammar(tuple(texts), policy, vocabulary, in_reasoning, 2 if continued else 1)
 
     def widened(self, tool: Tool) -> tuple[Widened, ...]:
         """The keywords of a tool's parameters that its grammar does not enforce."""
@@ -270,10 +294,10 @@ class WireFormat(ABC):
             **(self.open_markers(vocabulary) if is_open else {}),
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
         }
-        rules = (
-            *self.turn(policy, vocabulary, terminals, in_reasoning),
-            *template_rules((is_open and self.open_template) or self.template, self.root),
-        )
+        rules = template_rules((is_open and self.open_template) or self.template, self.root)
+        if self.has_remarks(policy):
+            rules = self._with_remarks(rules)
+        rules = (*self.turn(policy, vocabulary, terminals, in_reasoning), *rules)
         if is_open:
             befores: list[tuple[str, ...]] = [("BEFORE_NAME",)] if "BEFORE_NAME" in terminals else [()]
             if "" in self.open_prefixes:
@@ -343,6 +367,22 @@ class WireFormat(ABC):
             ),
         }
 
+    def has_remarks(self, policy: CallPolicy) -> bool:
+        """Whether text may stand between and after the calls of a turn."""
+        if not self.remarks or not policy.remarks or policy.required or policy.min_calls:
+            return False
+        # The calls of each section are counted anew.
+        return self.root == "calls" or policy.max_calls is None
+
+    def _with_remarks(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        """The template with text between the calls, or between the sections of calls."""
+        one, several = ("call", "calls") if self.root == "calls" else (self.root, _SECTIONS)
+        repeated = [Rule(several, (several, *between, one)) for between in (("GAP",), ("GAP", "REMARK"))]
+        if self.root != "calls":
+            return (Rule(several, (one,)), *repeated, *rules)
+        kept = (rule for rule in rules if rule.origin != "calls" or rule.expansion[0] != "calls")
+        return (*kept, *repeated)
+
     def turn(
         self,
         policy: CallPolicy,
@@ -352,10 +392,16 @@ class WireFormat(ABC):
     ) -> list[Rule]:
         """The rules of what stands around the calls; adds their terminals."""
         stops = self.stops(terminals)
-        answers: list[tuple[str, ...]] = [(self.root, "END")]
-        if self.separator == "\n":
+        has_remarks = self.has_remarks(policy)
+        root = _SECTIONS if has_remarks and self.root != "calls" else self.root
+        answers: list[tuple[str, ...]] = [(root, "END")]
+        if has_remarks:
+            # Blanks behind a call are no text; that text can be blank as long as it likes.
+            terminals["GAP"] = Terminal("GAP", Pattern(r"\n*"), predicate=Tail())
+            answers += [(root, "GAP", "END"), (root, "GAP", "REMARK", "END")]
+        elif self.separator == "\n":
             terminals["TAIL"] = Terminal("TAIL", Literal("\n"), predicate=Tail())
-            answers.append((self.root, "TAIL", "END"))
+            answers.append((root, "TAIL", "END"))
         if not policy.required:
             answers += [("CONTENT", *answer) for answer in answers]
             if not policy.min_calls:
@@ -382,13 +428,15 @@ class WireFormat(ABC):
                 # In letters, text that begins with the marker is reasoning; anywhere else it is text.
                 starts.append(("BREAK", "CONTENT", "THINK_OPEN", "THINK_LEAD", "thought"))
                 content = (*stops, Stop(self.reasoning[0].encode(), ("THINK_OPEN",), initial=True))
-        terminals["CONTENT"] = Terminal("CONTENT", TextUntil(content, open_end=True), Role.CONTENT)
+        text = TextUntil(content, open_end=True)
+        terminals["CONTENT"] = Terminal("CONTENT", text, Role.CONTENT)
+        terminals["REMARK"] = Terminal("REMARK", text, Role.CONTENT, More())
         if policy.required and len(starts) == 1 and not in_reasoning:
             starts = [("answer",)]  # nothing but calls: what opens the first is forced
         rules = [Rule("start", start) for start in starts]
         if any("thought" in start for start in starts):
             closed = ("THINK_CLOSE", "BREAK", "answer")
-            called = [answer for answer in answers if answer[0] == self.root]
+            called = [answer for answer in answers if answer[0] == root]
             thoughts = [closed, *called]
             rules += [
                 Rule("thought", (*before, *each)) for each in thoughts for before in ((), ("REASONING",))
@@ -435,6 +483,18 @@ class WireFormat(ABC):
     def one_of(texts: Sequence[str]) -> Definition:
         """One of some spellings."""
         return Literal(texts[0]) if len(texts) == 1 else Choice(tuple((text, None) for text in texts))
+
+
+def unfit_name(name: str, unfit: str) -> str:
+    """Why a name cannot be written, and what helps; "" where it can."""
+    if not name:
+        return "it is empty; give it at least one character"
+    for character in name:
+        if character in unfit:
+            return f"it has {character!r}, which means something else there; rename it without"
+        if not character.isprintable():
+            return f"it has {character!r}, which is not printable; rename it without"
+    return ""
 
 
 def spellings(definition: Definition) -> list[str]:

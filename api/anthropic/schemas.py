@@ -139,11 +139,15 @@ class ToolChoice(RequestPart):
 
 
 class ThinkingConfig(RequestPart):
-    """Whether the model reasons; `budget_tokens`: how long at most. `display`: whether it is shown."""
+    """Whether the model reasons; `budget_tokens`: how long at most.
+
+    `display`: how it is shown. Only `omitted` changes anything here, whatever else clients come to know
+    (Claude Code says `updates`).
+    """
 
     type: Literal["enabled", "disabled", "adaptive"]
     budget_tokens: Annotated[int, Field(ge=0)] | None = None
-    display: Literal["summarized", "omitted"] | None = None
+    display: str | None = None
 
 
 class OutputFormat(RequestPart):

@@ -14,10 +14,11 @@ from rich.text import Text
 from larksong.api.background import BackgroundServer
 from larksong.api.chat_terminal import example_tools
 from larksong.api.chat_terminal.tools import ToolsFileError, load_tools, module_tools
-from larksong.api.command_line import fail, loaded, settings_of
+from larksong.api.command_errors import fail
+from larksong.api.command_model import loaded
 from larksong.api.server import create_app
 from larksong.api.settings import Settings
-from larksong.api.settings_flags import option
+from larksong.api.settings_flags import load_settings, option
 
 
 def chat(
@@ -66,7 +67,7 @@ def chat(
     names = [tool.name for tool in chosen]
     if tool_choice not in (None, "auto", "required", "none", *names):
         fail(f"--tool-choice must be auto, required, none or a tool ({', '.join(names)}), not {tool_choice}")
-    settings = settings_of(model=model, format=format)
+    settings = load_settings(model=model, format=format)
     small = url is None and settings.model == Settings.model_fields["model"].default
     if small and "format" not in settings.model_fields_set:
         settings = settings.model_copy(update={"format": "hermes"})  # which that model writes best

@@ -5,11 +5,11 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from larksong.api.generation import TurnPlan
 from larksong.api.inspector.schemas import LiveShape
+from larksong.api.metrics import Cut, Watch
 from larksong.engine.backends.base import Finish, Step
 
 KEPT = 32
@@ -46,20 +46,18 @@ class LiveTurns:
         self._kept = kept
         self._turns: OrderedDict[str, LiveTurn] = OrderedDict()
 
-    def follow(
-        self, format: str, plan: TurnPlan, watch: Callable[[Step | Finish], None]
-    ) -> Callable[[Step | Finish], None]:
+    def follow(self, format: str, plan: TurnPlan, watch: Watch) -> Watch:
         """A watcher of a turn that also keeps its tokens."""
         turn = LiveTurn(format, plan)
         self._turns[turn.id] = turn
         while len(self._turns) > self._kept:
             self._turns.popitem(last=False)
 
-        def both(item: Step | Finish) -> None:
+        def both(item: Step | Finish | Cut) -> None:
             if isinstance(item, Step):
                 turn.tokens.append(item.token)
             else:
-                turn.ended = item.reason
+                turn.ended = item.reason if isinstance(item, Finish) else item
             watch(item)
 
         return both

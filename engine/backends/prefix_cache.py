@@ -30,28 +30,25 @@ class PrefixCache:
 
     def keep(self, tokens: list[int], cache: DynamicCache) -> None:
         """Take over the cache of an ended sequence; it holds `tokens`."""
-        if len(tokens) < _WORTHWHILE or not _can_be_cut(cache):
+        if len(tokens) < _WORTHWHILE or not can_be_cut(cache):
             return
         # What another one goes on from is in that one.
-        self._kept = [each for each in self._kept if _common(each.tokens, tokens) < len(each.tokens)]
+        self._kept = [each for each in self._kept if common(each.tokens, tokens) < len(each.tokens)]
         self._kept.append(_Kept(tokens, cache))
         while (
             len(self._kept) > _KEPT_SEQUENCES or sum(len(each.tokens) for each in self._kept) > _KEPT_TOKENS
         ):
             del self._kept[0]
 
-    def _size(self) -> int:
-        return sum(len(each.tokens) for each in self._kept)
-
     def take(self, prompt: Sequence[int]) -> tuple[list[int], DynamicCache] | None:
         """The tokens at the beginning of `prompt` that a cache holds, and that cache, cut to them.
 
         One token of the prompt is always left to read: its logits are wanted. The cache is not kept further.
         """
-        best = max(self._kept, key=lambda each: _common(each.tokens, prompt), default=None)
+        best = max(self._kept, key=lambda each: common(each.tokens, prompt), default=None)
         if best is None:
             return None
-        length = min(_common(best.tokens, prompt), len(prompt) - 1)
+        length = min(common(best.tokens, prompt), len(prompt) - 1)
         if length < _WORTHWHILE:
             return None
         self._kept.remove(best)
@@ -60,12 +57,13 @@ class PrefixCache:
         return best.tokens[:length], best.cache
 
 
-def _can_be_cut(cache: DynamicCache) -> bool:
+def can_be_cut(cache: DynamicCache) -> bool:
+    """Whether the last tokens can be taken back."""
     # Layers with a window or a recurrent state have forgotten what came before.
     return all(type(layer).__name__ == "DynamicLayer" for layer in cache.layers)
 
 
-def _common(first: Sequence[int], second: Sequence[int]) -> int:
+def common(first: Sequence[int], second: Sequence[int]) -> int:
     """How many tokens two sequences begin with together."""
     for at, (left, right) in enumerate(zip(first, second, strict=False)):
         if left != right:

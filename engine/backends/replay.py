@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import lru_cache, partial
 from typing import Self
 
 import numpy as np
@@ -65,6 +66,7 @@ class ReplayBackend:
         self._lock = threading.Lock()
         self._closed = False
         self._allowed = AllowedCounts()
+        self._ids = lru_cache(partial(text_ids, tokenizer, vocabulary))
 
     @classmethod
     def from_folder(
@@ -86,8 +88,8 @@ class ReplayBackend:
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
         turn = Turn(generation, self.vocabulary, self.context_length)
-        ids = text_ids(self.tokenizer, self.vocabulary, self._next_text(generation.prompt))
-        ids += sorted(self.vocabulary.eos_ids)[:1]
+        text = self._next_text(generation.prompt)
+        ids = [*self._ids(text), *sorted(self.vocabulary.eos_ids)[:1]]
         budgeted = generation.matcher if generation.finish_within_budget else None
         close = generation.reasoning_budget.close if generation.reasoning_budget is not None else ()
         return self._run(turn, _Recorded(ids, budgeted, close))

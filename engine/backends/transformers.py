@@ -4,6 +4,10 @@ One worker thread owns the model. It goes round all running sequences and gives 
 chunk of its prompt, or one decoding step. So a second request starts at once, and a long prompt holds up the
 others by no more than a chunk. Each sequence has its own key-value cache, sampler and matcher; only the
 thread touches them.
+
+What must come (`Matcher.forced`) is not sampled. What is likely to come (`Matcher.likely`) is read along with
+the last token and sampled all the same, as in speculative decoding (Leviathan et al. 2023, arXiv 2211.17192):
+where the sample is the draft, its pass is saved; the text is the same.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ from larksong.engine.backends.handover import Handover
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
 from larksong.engine.backends.penalties import breaker_ids
-from larksong.engine.backends.prefix_cache import PrefixCache
+from larksong.engine.backends.prefix_cache import PrefixCache, can_be_cut, common
 from larksong.engine.backends.sampler import MaskBias, Sampler
 from larksong.engine.backends.turn import Turn
 from larksong.engine.vocabulary import Vocabulary
@@ -39,6 +43,7 @@ from larksong.engine.vocabulary import Vocabulary
 _log = logging.getLogger(__name__)
 
 PREFILL_CHUNK = 128  # tokens of a prompt in one unit of work: about a quarter of a second on two cores
+_DRAFTS = 16  # tokens that are read in case they come: a pass takes hardly longer with so many
 _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 
 
@@ -209,22 +214,37 @@ class TransformersBackend:
         if not sequence.begun:
             sequence.begun = True
             sequence.begin(self._prefixes)
-            if items := sequence.turn.forced():
-                sequence.read(_tokens(items))
-                return items
+            if forced := sequence.turn.forced():
+                sequence.count(_tokens(forced))
+                sequence.read(_tokens(forced), [])
+                return forced
         chunk = sequence.pending[:PREFILL_CHUNK]
         del sequence.pending[:PREFILL_CHUNK]
-        sequence.known += chunk
+        drafts = [] if sequence.pending else sequence.drafts()
         output = self._model(
-            input_ids=torch.tensor([chunk], device=self._model.device),
+            input_ids=torch.tensor([chunk + drafts], device=self._model.device),
             cache=sequence.cache,
             use_cache=True,
-            logits_to_keep=1,
+            logits_to_keep=1 + len(drafts),
         )
+        sequence.known += chunk
         if sequence.pending:
             return ()
+        items: tuple[Step | Finish, ...] = ()
+        taken: list[int] = []
+        # As long as the drafts are what came, the model has read what came already.
+        while taken == drafts[: len(taken)]:
+            items += self._sample(sequence, output.logits[0, len(taken)])
+            taken = _tokens(items)
+            if isinstance(items[-1], Finish):
+                break
+        sequence.read(taken, drafts)
+        return items
+
+    def _sample(self, sequence: _Sequence, output: torch.Tensor) -> tuple[Step | Finish, ...]:
+        """Draw a token, and take what is forced behind it; `output`: logits, shape (width or more,)."""
         width = self.vocabulary.width
-        logits = output.logits[0, -1, :width].float().cpu().numpy()
+        logits = output[:width].float().cpu().numpy()
         mask = sequence.turn.mask()
         bias, allowed = (None, width) if mask is None else self._bias.get(mask)
         scores = sequence.sampler.penalised(logits)
@@ -233,8 +253,7 @@ class TransformersBackend:
         items = sequence.turn.take(token, allowed, look=look)
         if not isinstance(items[-1], Finish):
             items += sequence.turn.forced()
-        # The model reads what was sampled and what is forced behind it in one pass.
-        sequence.read(_tokens(items))
+        sequence.count(_tokens(items))
         return items
 
 
@@ -269,11 +288,21 @@ class _Sequence:
             del self.pending[: len(self.known)]
             self.turn.cached_tokens = len(self.known)
 
-    def read(self, tokens: list[int]) -> None:
-        """Tokens of the answer: the model has to read them, the sampler counts them."""
-        self.pending += tokens
+    def drafts(self) -> list[int]:
+        """Tokens to be read with what is pending, in case they come."""
+        return list(self.turn.likely()[:_DRAFTS]) if can_be_cut(self.cache) else []
+
+    def count(self, tokens: list[int]) -> None:
+        """Tokens of the answer: the sampler counts them."""
         for token in tokens:
             self.sampler.took(token)
+
+    def read(self, tokens: list[int], drafts: list[int]) -> None:
+        """Tokens of the answer are the model's to read, less what it has read of them as `drafts`."""
+        right = common(tokens, drafts)
+        self.cache.crop(right - len(drafts))
+        self.known += drafts[:right]
+        self.pending += tokens[right:]
 
 
 def _tokens(items: tuple[Step | Finish, ...]) -> list[int]:

@@ -48,15 +48,14 @@ class Turn:
 
     def __init__(self, generation: Generation, vocabulary: Vocabulary, context_length: int) -> None:
         self._left = tokens_left(generation, vocabulary, context_length)
-        self._matcher: Matcher | Budgeted | None = generation.matcher
+        self._matcher: Matcher | Budgeted | Thinking | None = generation.matcher
         self._forces = generation.forced_tokens
         self._vocabulary = vocabulary
         self._budget = budgeted(generation, self._left)
         if self._budget is not None:
             self._matcher = self._budget
-        self._thinking: Thinking | None = None
         if generation.reasoning_budget is not None and generation.matcher is not None:
-            self._thinking = Thinking(generation.reasoning_budget, generation.matcher)
+            self._matcher = Thinking(generation.reasoning_budget, self._budget or generation.matcher)
         self.cached_tokens = 0
         """tokens of the prompt that need not be read again; set by the backend"""
         self._mask_seconds = 0.0
@@ -67,16 +66,14 @@ class Turn:
         if self._matcher is None:
             return None
         began = time.perf_counter()
-        mask = self._thinking.mask() if self._thinking is not None else None
-        if mask is None:
-            mask = self._matcher.mask()
+        mask = self._matcher.mask()
         self._mask_seconds = time.perf_counter() - began
         return mask
 
     @property
     def closes_reasoning(self) -> bool:
-        """Whether the mask that was asked for last allows nothing but the end of reasoning."""
-        return self._thinking is not None and self._thinking.closing
+        """Whether nothing may come but the end of reasoning."""
+        return isinstance(self._matcher, Thinking) and self._matcher.closing
 
     def forced(self) -> tuple[Step | Finish, ...]:
         """What must come now, whatever the model says; taken."""
@@ -87,6 +84,10 @@ class Turn:
                 if isinstance(items[-1], Finish):
                     break
         return items
+
+    def likely(self) -> tuple[int, ...]:
+        """What will probably come: for the model to check."""
+        return self._matcher.likely() if self._forces and self._matcher is not None else ()
 
     def take(
         self, token: int, allowed: int, *, forced: bool = False, look: Look = UNSEEN
@@ -102,8 +103,6 @@ class Turn:
             events: tuple[ParseEvent, ...] = (Content(text),) if text else ()
         else:
             events = self._matcher.advance(token)
-            if self._thinking is not None:
-                self._thinking.took(token, events)
             if self._matcher.fault is not None:
                 return (self._finish("error", events + self._matcher.finish(), self._matcher.fault),)
             if self._matcher.finished:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from larksong.engine.engine import Engine
+from larksong.engine.events import FunctionOpen
 from larksong.engine.explain import LiveTerminal
 from larksong.grammars.explain.blame import Wanted
 from larksong.grammars.explain.request import Request
@@ -20,7 +21,7 @@ class TurnExplanation:
     is refused. `offset`: the bytes of the text, its markers' letters among them, that are in the grammar.
     `live`: the terminals that are being read there. `nearest`: ids of tokens that may come in the place of
     the refused one, or of an end that may not come yet. `wanted`: what refuses the token, or the end; empty
-    where only the wire format or JSON itself does.
+    where only the wire format or JSON itself does. `calls`: how many have begun in what is allowed.
     """
 
     allowed: bool
@@ -30,6 +31,7 @@ class TurnExplanation:
     live: tuple[LiveTerminal, ...] = ()
     nearest: tuple[int, ...] = ()
     wanted: tuple[Wanted, ...] = ()
+    calls: int = 0
 
 
 def explain_turn(request: Request, engine: Engine, tokens: Sequence[int]) -> TurnExplanation:
@@ -37,16 +39,16 @@ def explain_turn(request: Request, engine: Engine, tokens: Sequence[int]) -> Tur
     vocabulary = engine.vocabulary
     matcher = engine.matcher(request.grammar(vocabulary))
     names = {token: name for name, token in vocabulary.special.items()}
-    offset = 0
+    offset = calls = 0
     refused: int | None = None
     for index, token in enumerate(tokens):
         if matcher.finished or not matcher.allows(token):
             refused = index
             break
-        matcher.advance(token)
+        calls += sum(isinstance(event, FunctionOpen) for event in matcher.advance(token))
         offset += len(vocabulary.tokens[token]) or len(names.get(token, "").encode())
     if refused is None and (matcher.finished or matcher.complete):
-        return TurnExplanation(True, True, None, offset)
+        return TurnExplanation(True, True, None, offset, calls=calls)
     if refused is None:
         before, rest = list(tokens), [min(vocabulary.eos_ids)]
     else:
@@ -60,4 +62,5 @@ def explain_turn(request: Request, engine: Engine, tokens: Sequence[int]) -> Tur
         live=found.live,
         nearest=found.nearest,
         wanted=Why(request, vocabulary).wanted(before, rest),
+        calls=calls,
     )

@@ -49,6 +49,7 @@ class DeepSeekDsml(ElementFormat):
     """`space`: what stands between the mark and the name of an element."""
 
     unfit = '"<'
+    remarks = True
     root = "section"
     template = """
 section: SECTION calls SECTION_CLOSE

@@ -33,7 +33,7 @@ from larksong.engine.terminals import (
 )
 from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
+from larksong.grammars.errors import UnsupportedKeyword
 from larksong.grammars.json_format import closing
 from larksong.grammars.json_rules import ANY_SCHEMA, MemberRules, RuleBuilder, Shapes, shared_name
 from larksong.grammars.schema import Schema
@@ -68,6 +68,7 @@ To call functions, write: {example}"""
 
 class Gemma4(WireFormat):
     name = "gemma4"
+    remarks = True
     call_marker = OPEN
     function_prefix = "call:"
     spelled = (QUOTE, '"')
@@ -91,7 +92,7 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
         for shape in shapes:
             if isinstance(shape, ObjectShape):
                 for name, _ in shape.properties:
-                    _check_key(tool.name, name)
+                    self.refuse_parameter(tool, name, UNFIT + '"\\ ', "/properties/" + escape(name))
             elif isinstance(shape, ArrayShape) and (shape.kinds or shape.distinct):
                 keyword = "contains" if shape.kinds else "uniqueItems"
                 raise UnsupportedKeyword(
@@ -275,15 +276,6 @@ class _OpenRules(_Rules):
 
 def _told(member: Member) -> Member:
     return member._replace(says=f"{json_text(member.name)}: ")
-
-
-def _check_key(tool: str, key: str) -> None:
-    if not key or not key.isprintable() or any(character in key for character in UNFIT + '"\\ '):
-        raise InvalidToolName(
-            f"tool {tool!r}: {key!r} cannot be a parameter's name in gemma4",
-            tool=tool,
-            pointer="/properties/" + escape(key),
-        )
 
 
 class _Notation(Notation):

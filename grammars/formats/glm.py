@@ -45,6 +45,7 @@ class Glm47(ElementFormat):
     name = "glm_4_7"
     aliases: tuple[str, ...] = ("glm47", "glm_5")
     line_break: ClassVar[str] = ""
+    remarks = True
     call_marker = OPEN
     key_open = "<arg_key>"
     after_key: tuple[str, ...] = ("</arg_key>", "<arg_value>")

@@ -47,6 +47,7 @@ arguments as JSON:
 class Harmony(JsonFormat):
     name = "harmony"
     aliases = ("gpt_oss",)
+    remarks = True
     call_marker = " to=functions."
     separator = f"{START}assistant"
     reasoning = (f"{CHANNEL}analysis{MESSAGE}", END)
@@ -82,6 +83,9 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
             ]
         )
 
+    def _with_remarks(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return rules  # they are messages of their own
+
     def turn(
         self,
         policy: CallPolicy,
@@ -110,6 +114,9 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
             if not policy.min_calls:
                 turns.append(("CHANNEL", "FINAL", "MESSAGE", "CONTENT", "END"))
                 turns.append(("CHANNEL", "FINAL", "MESSAGE", "END"))
+        if self.has_remarks(policy) and policy.max_calls is None:
+            # The calls behind a message are counted anew.
+            turns += [("calls", "START", "ASSISTANT", *each) for each in turns if each[0] == "CHANNEL"]
         starts: list[tuple[str, ...]] = [("turn",)]
         if in_reasoning:
             starts = [("REASONING", *next_message), next_message]

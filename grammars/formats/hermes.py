@@ -39,6 +39,7 @@ For each function call, return a json object with function name and arguments wi
 class Hermes(JsonFormat):
     name = "hermes"
     aliases = ("qwen3_json",)
+    remarks = True
     call_marker = OPEN
     function_prefix = '\n{"name": "'
     open_prefixes = tuple(

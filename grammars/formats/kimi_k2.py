@@ -4,11 +4,12 @@
 "Paris"}<|tool_call_end|><|tool_calls_section_end|>
 
 All markers are tokens. The number after the name counts the calls of the whole chat; the model writes it, and
-it is markup.
+it is markup. Clients get ids of Larksong's own; the chat's history has the model's.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ SECTION, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_e
 OPEN, CLOSE = "<|tool_call_begin|>", "<|tool_call_end|>"
 ARGUMENT = "<|tool_call_argument_begin|>"
 
+_HISTORY_ID = re.compile(r"functions\.[^\s:<]+:[0-9]+")
+_WRITTEN_ID = re.compile(re.escape(OPEN) + r"\s*((?:functions\.)?[^\s:<]+:[0-9]+)\s*" + re.escape(ARGUMENT))
+
 SYSTEM = """\
 # Tools
 
@@ -37,6 +41,7 @@ calls, and its arguments as JSON:
 class KimiK2(JsonFormat):
     name = "kimi_k2"
     section_marker = SECTION
+    remarks = True
     call_marker = OPEN
     function_prefix = "functions."
     open_prefixes = ("functions.", " functions.", "")
@@ -99,6 +104,16 @@ call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
 
     def function_text(self, name: str) -> str:
         return name + ":"
+
+    def history_ids(self, calls: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """`functions.NAME:N`, where N counts the calls of the whole chat: the model goes on counting."""
+        return {
+            id: id if _HISTORY_ID.fullmatch(id) else f"functions.{name}:{number}"
+            for number, (id, name) in enumerate(calls)
+        }
+
+    def written_ids(self, text: str) -> list[str]:
+        return _WRITTEN_ID.findall(text)
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         return self.render_calls([(name, arguments)])

@@ -48,6 +48,7 @@ class MiniMaxM2(ElementFormat):
     name = "minimax_m2"
     aliases = ("minimax_m2_1", "minimax_m2_5")
     section_marker = OPEN
+    remarks = True
     call_marker = '\n<invoke name="'
     key_open = '<parameter name="'
     after_key = ('">',)

@@ -44,14 +44,18 @@ def call_id(number: int) -> str:
     return f"{number:09d}"
 
 
+def _nine(id: str) -> str:
+    if len(id) == _ID_LENGTH and id.isascii() and id.isalnum():
+        return id
+    return hashlib.sha256(id.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+
+
 class _Mistral(JsonFormat):
     example: str
 
-    def history_id(self, id: str) -> str:
+    def history_ids(self, calls: Sequence[tuple[str, str]]) -> dict[str, str]:
         """Nine letters and digits: the templates refuse others."""
-        if len(id) == _ID_LENGTH and id.isascii() and id.isalnum():
-            return id
-        return hashlib.sha256(id.encode(errors="replace")).hexdigest()[:_ID_LENGTH]
+        return {id: _nine(id) for id, _ in calls}
 
     def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
         return self.render_calls([(name, arguments)])

@@ -56,6 +56,7 @@ multiple lines
 class Qwen3Coder(ElementFormat):
     name = "qwen3_coder"
     aliases = ("qwen3_5", "qwen3_xml", "step3_5")
+    remarks = True
     call_marker = OPEN
     function_prefix = "\n<function="
     open_prefixes = ("\n<function=", "<function=")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import combinations
-from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 from larksong.engine.decimals import Bound
@@ -26,13 +25,14 @@ from larksong.grammars.schema.document import (
 )
 from larksong.grammars.schema.drafts import Contains, Draft, Properties, Scopes, Tuple
 from larksong.grammars.schema.finish import Finisher
+from larksong.grammars.schema.loops import Loops
 from larksong.grammars.schema.negation import Negation, negated
 from larksong.grammars.schema.options import Options
 from larksong.grammars.schema.plain import plain_shapes
 from larksong.grammars.schema.shapes import ANYTHING, ANYTHING_SHAPES, Node, Shape
 from larksong.grammars.schema.string_formats import LONGEST, PATTERNS, UNDECIDABLE
 from larksong.grammars.schema.tags import Tags
-from larksong.grammars.schema.unenforceable import CannotEnforce
+from larksong.grammars.schema.unenforceable import CannotEnforce, unresolved
 
 _DEPTH_OF_PROOFS = 12
 _CHOICES = frozenset(
@@ -62,37 +62,12 @@ class Choice(NamedTuple):
     alternatives: tuple[tuple[Work, ...], ...]
 
 
-class _Clock:
-    """A limit of `seconds` of this thread's processor time.
-
-    Asking for that time is a system call, so the wall clock is asked first: no more can have been spent.
-    """
-
-    _UNASKED = 0.05
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-        self._begun: float | None = None
-        self._asks_at = perf_counter() + min(self._UNASKED, seconds)
-
-    def is_over(self) -> bool:
-        if perf_counter() < self._asks_at:
-            return False
-        now = thread_time()
-        if self._begun is None:
-            self._begun = now - min(self._UNASKED, self._seconds)
-        left = self._begun + self._seconds - now
-        self._asks_at = perf_counter() + left
-        return left <= 0
-
-
 class Compiler:
     """The nodes of one document. `widened`: the keywords that were dropped since nothing can enforce them."""
 
     def __init__(self, document: Document, options: Options) -> None:
         self.document = document
         self.options = options
-        self._clock = _Clock(options.limits.seconds)
         self.widened: dict[tuple[str, str], str] = {}
         self.dropped: set[Origin] = set()
         self._members: list[frozenset[int]] = [frozenset(), frozenset({NEVER})]
@@ -101,6 +76,7 @@ class Compiler:
         self._expanding: set[Node] = set()
         self._finisher = Finisher(self)
         self._tags = Tags(document)
+        self._loops = Loops(document)
 
     # -- nodes
 
@@ -131,19 +107,12 @@ class Compiler:
         """What a node means. Raises `Unenforceable`, or widens, as the options say."""
         found = self._expanded.get(node)
         if found is None:
-            self.check_time()
             self._expanding.add(node)
             try:
                 found = self._expanded[node] = self._enforced(node)
             finally:
                 self._expanding.discard(node)
         return found
-
-    def check_time(self) -> None:
-        """Refuse the schema if reading it has taken too long."""
-        if self._clock.is_over():
-            limit = self.options.limits.seconds
-            self.document.invalid("", None, f"reading it takes more than {limit} s of processor time")
 
     def union(self, nodes: Iterable[Node]) -> tuple[Shape, ...]:
         """What one of some nodes means."""
@@ -158,7 +127,10 @@ class Compiler:
         return not self.shapes(node)
 
     def _enforced(self, node: Node) -> tuple[Shape, ...]:
+        for schema in self._members[node]:
+            self._loops.refuse(schema)
         while True:
+            self.document.check_time()
             try:
                 return self._expand(node)
             except CannotEnforce as refusal:
@@ -288,16 +260,14 @@ class Compiler:
             case "never":
                 draft.types = frozenset()
             case "enum" | "const":
-                self._values(draft, origin, value, scopes, choices)
+                self._values(draft, origin, value, choices)
             case "other_values":
                 draft.excluded |= {text for text, _ in value.scalars}
                 draft.blame["other_values"] = origin
             case "$ref" | "$dynamicRef":
                 target = self.document.target(number, keyword, value)
                 if target is None:
-                    raise CannotEnforce(
-                        origin, f"{value!r} is not in this document", remote=keyword == "$ref"
-                    )
+                    raise unresolved(origin, value)
                 works.append(Work(target, scopes))
             case "allOf":
                 works += [Work(sub, scopes) for sub in value]
@@ -391,17 +361,16 @@ class Compiler:
     def _is_asserted(self, name: str) -> bool:
         return self.options.formats and (name in PATTERNS or name in UNDECIDABLE)
 
-    def _values(
-        self, draft: Draft, origin: Origin, values: Values, scopes: Scopes, choices: list[Choice]
-    ) -> None:
+    def _values(self, draft: Draft, origin: Origin, values: Values, choices: list[Choice]) -> None:
         scalars = dict(values.scalars)
         if not values.others:
             draft.restrict(scalars)
             return
-        options = [(Work(other, scopes),) for other in values.others]
+        # A value that is listed is not evaluated member by member.
+        options = [(Work(other, _UNCONDITIONAL),) for other in values.others]
         if scalars:
             only = self.document.written({"enum": Values(values.scalars, ())}, origin)
-            options.append((Work(only, scopes),))
+            options.append((Work(only, _UNCONDITIONAL),))
         choices.append(Choice(origin, tuple(options)))
 
     def _any_subset(self, origin: Origin, value: tuple[int, ...], scopes: Scopes) -> Choice:

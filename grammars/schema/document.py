@@ -7,15 +7,19 @@ schemas inside. What the drafts spell differently is spelled as in draft 2020-12
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
+from larksong.engine.errors import InvalidPattern
+from larksong.engine.regex import check_syntax
 from larksong.grammars.errors import InvalidSchema
+from larksong.grammars.schema.clock import Clock
 from larksong.grammars.schema.limits import Limits
 from larksong.grammars.schema.references import LATEST, References, Resource, escape
-from larksong.grammars.schema.values import canonical, decimal, is_number, json_text, scalar_texts
+from larksong.grammars.schema.values import canonical, decimal, is_finite, is_number, json_text, scalar_texts
 
+_SHOWN = 300
 ANY, NEVER = 0, 1
 """the schemas `true` and `false`"""
 
@@ -64,6 +68,7 @@ class Document:
     def __init__(self, root: Any, limits: Limits, tool: str | None = None) -> None:
         self.tool = tool
         self.limits = limits
+        self._clock = Clock(limits.seconds)
         self.references = References(root)
         self.records: list[Record] = [
             Record({}, (), "", self.references.root),
@@ -85,13 +90,15 @@ class Document:
         if schema is False:
             return NEVER
         if not isinstance(schema, dict) and not isinstance(schema, Mapping):  # dict: the quick answer
-            self.invalid(pointer, None, f"a schema must be an object, true or false, not {kind(schema)}")
+            keyword = _holder(pointer)
+            self.invalid(pointer, keyword, f"a schema must be an object, true or false, not {kind(schema)}")
         if depth > self.limits.depth:
             self.invalid(pointer, None, f"schemas are nested deeper than {self.limits.depth} levels")
         resource = self.references.enter(schema, resource, pointer)
         key = (id(schema), id(resource))
         known = self._known.get(key)
         if known is None:
+            self.check_time()
             # The schema is kept with its number, so that no other object can get its id.
             known = self._known[key] = (self._read(schema, resource, pointer, depth), schema)
         return known[0]
@@ -160,17 +167,35 @@ class Document:
 
     # -- errors
 
+    def check_time(self) -> None:
+        """Refuse the schema if reading it has taken too long."""
+        if self._clock.is_over():
+            self.invalid("", None, f"reading it takes more than {self.limits.seconds} s of processor time")
+
     def where(self, pointer: str) -> str:
-        place = f"the schema at {pointer!r}" if pointer else "the schema"
+        place = f"the schema at {shown(pointer)}" if pointer else "the schema"
         return f"tool {self.tool!r}, {place}" if self.tool else place
 
     def check_text(self, text: str, pointer: str, keyword: str) -> None:
-        """Refuse what no JSON text in UTF-8 can hold."""
+        """Refuse what no JSON text in UTF-8 can hold, and what is too long."""
+        longest = self.limits.text_characters
+        if len(text) > longest:
+            self.invalid(pointer, keyword, f"a text of it has more than {longest} characters")
         if not text.isascii():
             try:
                 text.encode()
             except UnicodeEncodeError:
-                self.invalid(pointer, keyword, f"{text!r} holds half a character")
+                self.invalid(pointer, keyword, f"{shown(text)} holds half a character")
+
+    def check_pattern(self, pattern: str, pointer: str, keyword: str) -> None:
+        """Refuse what is no regular expression. Those that no grammar can enforce are another matter."""
+        longest = self.limits.pattern_characters
+        if len(pattern) > longest:
+            self.invalid(pointer, keyword, f"a regular expression has more than {longest} characters")
+        try:
+            check_syntax(pattern)
+        except InvalidPattern as error:
+            self.invalid(pointer, keyword, f"no regular expression: {error}")
 
     def invalid(self, pointer: str, keyword: str | None, message: str) -> NoReturn:
         raise InvalidSchema(
@@ -197,6 +222,23 @@ def kind(value: Any) -> str:
     )
 
 
+def shown(text: str) -> str:
+    """A text in a message: its beginning, if it is long."""
+    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}…"
+
+
+def _holder(pointer: str) -> str | None:
+    """The keyword that has the schema at `pointer`."""
+    steps = iter(pointer.split("/")[1:])
+    found: str | None = None
+    for step in steps:
+        if step in _READERS or step in ("$defs", "definitions"):
+            found = step
+            if step in _NAMED:
+                next(steps, None)  # a name, whatever it is
+    return found
+
+
 def _schema(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
@@ -209,6 +251,8 @@ def _schemas(
     where = context.at(keyword)
     if not isinstance(value, list | tuple) or (not value and keyword != "prefixItems"):
         document.invalid(where, keyword, "must be a list of schemas")
+    if keyword == "prefixItems":
+        _check_tuple(document, value, where, keyword)
     found[keyword] = tuple(
         document.number(sub, context.resource, f"{where}/{i}", context.depth + 1)
         for i, sub in enumerate(value)
@@ -224,8 +268,9 @@ def _named_schemas(
     if len(value) > document.limits.keys:
         document.invalid(where, keyword, f"has more than {document.limits.keys} names")
     for name in value:
-        if not name.isascii():
-            document.check_text(name, where, keyword)
+        document.check_text(name, where, keyword)
+        if keyword == "patternProperties":
+            document.check_pattern(name, where, keyword)
     members = tuple(
         (name, document.number(sub, context.resource, f"{where}/{escape(name)}", context.depth + 1))
         for name, sub in value.items()
@@ -241,11 +286,18 @@ def _named_schemas(
             found["required"] = tuple(sorted({*found.get("required", ()), *required}))
 
 
+def _check_tuple(document: Document, value: Sequence[Any], where: str, keyword: str) -> None:
+    most = document.limits.tuple_items
+    if len(value) > most:
+        document.invalid(where, keyword, f"has schemas for more than {most} items")
+
+
 def _items(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
     if isinstance(value, list | tuple):
         where = context.at(keyword)
+        _check_tuple(document, value, where, keyword)
         found["prefixItems"] = tuple(
             document.number(sub, context.resource, f"{where}/{i}", context.depth + 1)
             for i, sub in enumerate(value)
@@ -272,10 +324,14 @@ def _type(
     for name in names:
         if not isinstance(name, str) or (name not in TYPES and (name != "any" or context.resource.draft > 3)):
             known = ", ".join(TYPES)
-            document.invalid(context.at(keyword), keyword, f"{name!r} is not a type; types: {known}")
+            document.invalid(context.at(keyword), keyword, f"{_name(name)} is not a type; types: {known}")
         types |= TYPES.get(name, ALL_TYPES)
     if types != ALL_TYPES:
         found[keyword] = types
+
+
+def _name(value: Any) -> str:
+    return shown(value) if isinstance(value, str) else kind(value)
 
 
 def _values(
@@ -297,6 +353,8 @@ def _values(
         elif isinstance(each, dict | list):
             others[document.literal(_schema_of(each), where)] = None
         else:
+            if is_number(each) and not is_finite(each):
+                document.invalid(where, keyword, f"{each} is no number of JSON, or too large")
             text = canonical(each)
             scalars[text] = tuple(dict.fromkeys((*scalars.get(text, ()), *scalar_texts(each))))
     found[keyword] = Values(tuple(scalars.items()), tuple(others))
@@ -322,7 +380,7 @@ def _schema_of(value: Any) -> dict[str, Any]:
 def _count(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    whole = is_number(value) and value == int(value) and value >= 0
+    whole = is_finite(value) and value == int(value) and value >= 0
     if not whole:
         document.invalid(context.at(keyword), keyword, "must be a whole number, 0 or more")
     found[keyword] = int(value)
@@ -335,8 +393,8 @@ def _bound(
     exclusive = "exclusive" + plain.capitalize()
     if keyword == exclusive and isinstance(value, bool):
         return  # draft 4: it says how to read its neighbour
-    if not is_number(value):
-        document.invalid(context.at(keyword), keyword, "must be a number")
+    if not is_finite(value):
+        document.invalid(context.at(keyword), keyword, "must be a finite number")
     if keyword == plain and schema.get(exclusive) is True:
         keyword = exclusive
     found[keyword] = decimal(value)
@@ -345,8 +403,8 @@ def _bound(
 def _divisor(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    if not is_number(value) or value <= 0:
-        document.invalid(context.at(keyword), keyword, "must be a number above 0")
+    if not is_finite(value) or value <= 0:
+        document.invalid(context.at(keyword), keyword, "must be a finite number above 0")
     found["multipleOf"] = decimal(value)
 
 
@@ -355,6 +413,7 @@ def _pattern(
 ) -> None:
     if not isinstance(value, str):
         document.invalid(context.at(keyword), keyword, "must be a regular expression")
+    document.check_pattern(value, context.at(keyword), keyword)
     found[keyword] = value
 
 
@@ -369,7 +428,9 @@ def _text(
 def _recursive_reference(
     document: Document, found: dict[str, Any], keyword: str, value: Any, schema: Any, context: _Context
 ) -> None:
-    _text(document, found, "$dynamicRef", value, schema, context)
+    if not isinstance(value, str):
+        document.invalid(context.at(keyword), keyword, "must be a string")
+    found["$dynamicRef"] = value
 
 
 def _required(
@@ -385,6 +446,8 @@ def _required(
 def _names(document: Document, value: Any, keyword: str, context: _Context) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         document.invalid(context.at(keyword), keyword, "must be a list of names")
+    if len(value) > document.limits.keys:
+        document.invalid(context.at(keyword), keyword, f"has more than {document.limits.keys} names")
     for name in value:
         document.check_text(name, context.at(keyword), keyword)
     return tuple(value)
@@ -395,10 +458,13 @@ def _dependencies(
 ) -> None:
     if not isinstance(value, Mapping):
         document.invalid(context.at(keyword), keyword, "must be an object")
+    if len(value) > document.limits.keys:
+        document.invalid(context.at(keyword), keyword, f"has more than {document.limits.keys} names")
     names: list[tuple[str, tuple[str, ...]]] = []
     schemas: dict[str, Any] = {}
     for name, each in value.items():
-        if isinstance(each, list | tuple):
+        document.check_text(name, context.at(keyword), keyword)
+        if isinstance(each, list | tuple) or keyword == "dependentRequired":
             names.append((name, _names(document, each, keyword, context)))
         elif isinstance(each, str) and keyword == "dependencies":
             names.append((name, (each,)))
@@ -422,6 +488,8 @@ def _unique(
     if value:
         found[keyword] = True
 
+
+_NAMED = {"properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions"}
 
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), _schemas),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from larksong.engine.dfa import DEAD
 from larksong.engine.errors import UnsupportedPattern
 from larksong.engine.languages import Language
 from larksong.engine.terminals import Number
@@ -76,11 +76,11 @@ class Finisher:
         language = self.language(draft)
         try:
             if not language.is_empty():
-                if language.wanted or language.unwanted:
+                if language.wanted or language.unwanted or language.excluded:
                     language.json_dfa()  # whatever is wrong with it shows now, not while decoding
                 yield StringShape(language)
         except UnsupportedPattern as error:
-            raise CannotEnforce(_blamed(draft, "pattern"), str(error)) from error
+            raise CannotEnforce(_blamed(draft, "pattern", "other_values"), str(error)) from error
 
     def number(self, draft: Draft) -> Number:
         """The numbers of a draft."""
@@ -143,13 +143,20 @@ def _is_number(text: str) -> bool:
 
 
 def _accepts(number: Number, text: str) -> bool:
-    dfa = number.dfa()
-    state = dfa.start
-    for byte in text.encode():
-        state = dfa.row(state)[byte]
-        if state == DEAD:
-            return False
-    return dfa.accepts(state)
+    """Whether the numbers have the one that `text` stands for, however it has to be written."""
+    value = Fraction(text)
+    if number.integer and value.denominator != 1:
+        return False
+    for bound, sign in ((number.lower, 1), (number.upper, -1)):
+        if bound is not None:
+            beyond = (value - Fraction(bound.value)) * sign
+            if beyond < 0 or (beyond == 0 and not bound.inclusive):
+                return False
+    return (
+        all(value % Fraction(each) == 0 for each in number.multiples)
+        and all(value % Fraction(each) != 0 for each in number.others)
+        and all(value != Fraction(each) for each in number.excluded)
+    )
 
 
 def _merged_enums(shapes: Iterable[Shape]) -> Iterator[Shape]:

@@ -21,6 +21,12 @@ class Limits:
     """places with different meanings"""
     keys: int = 5_000
     """declared names of one object"""
+    tuple_items: int = 256
+    """schemas for the first items of one array"""
+    text_characters: int = 100_000
+    """characters of one name or text in `enum` or `const`"""
+    pattern_characters: int = 20_000
+    """characters of one regular expression"""
     seconds: float = 0.9
     """processor time for reading one schema"""
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from larksong.grammars.schema.document import ALL_TYPES, ANY, NEVER, TYPES, Document, Origin, Values
 from larksong.grammars.schema.string_formats import LONGEST
-from larksong.grammars.schema.unenforceable import CannotEnforce
+from larksong.grammars.schema.unenforceable import CannotEnforce, unresolved
 
 Alternative = tuple[int, ...]
 """schemas that hold together"""
@@ -105,9 +105,7 @@ class Negation:
             case "$ref" | "$dynamicRef":
                 target = self._document.target(number, keyword, value)
                 if target is None:
-                    raise CannotEnforce(
-                        Origin(number, keyword), f"{value!r} is not in this document", remote=True
-                    )
+                    raise unresolved(Origin(number, keyword), value)
                 yield (self._not(target),)
             case "allOf":
                 yield from ((self._not(sub),) for sub in value)

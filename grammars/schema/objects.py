@@ -182,7 +182,7 @@ def _cells(
         for pattern in patterns:
             split: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
             for wanted, unwanted in cells:
-                compiler.check_time()
+                compiler.document.check_time()
                 options = ((*wanted, pattern), unwanted), (wanted, (*unwanted, pattern))
                 split += [each for each in options if not Language(*each).is_empty()]
             cells = split

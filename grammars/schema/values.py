@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 _write = json.JSONEncoder(ensure_ascii=False).encode
@@ -16,12 +17,17 @@ def json_text(value: Any) -> str:
 
 
 def decimal(value: float) -> Decimal:
-    """The number as it is written, not as it is stored: 0.1 is one tenth."""
-    return Decimal(repr(value))
+    """The number as it is written, not as it is stored: 0.1 is one tenth. There is one zero."""
+    return Decimal(repr(value)) or Decimal(0)
 
 
 def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether it is a number that JSON has."""
+    return is_number(value) and (isinstance(value, int) or isfinite(value))
 
 
 def scalar_texts(value: Any) -> Iterator[str]:

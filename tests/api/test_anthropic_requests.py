@@ -24,6 +24,11 @@ def test_thinking_is_left_to_the_chat_template_where_nothing_is_said() -> None:
         assert made.thinking_budget is None
 
 
+@pytest.mark.parametrize("display", ["summarized", "omitted", "updates"])
+def test_however_thinking_is_to_be_shown_it_is_asked_for(display: str) -> None:
+    assert chat(thinking={"type": "enabled", "budget_tokens": 9, "display": display}).thinking_budget == 9
+
+
 def test_thinking_is_switched_on_with_its_budget() -> None:
     made = chat(thinking={"type": "enabled", "budget_tokens": 2000}, chat_template_kwargs={"a": 1})
     assert made.chat_template_kwargs == {"enable_thinking": True, "thinking": True, "a": 1}

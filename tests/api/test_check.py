@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from larksong.api.check import check
 from larksong.api.cli import app
-from larksong.api.schema_policy import OnUnenforceable
+from larksong.api.schema_policy import DEFAULT_POLICY, OnUnenforceable, SchemaPolicy
 from larksong.grammars import format_names, wire_format
 
 RUNNER = CliRunner()
@@ -28,9 +28,9 @@ TOOLS = [
 ]
 
 
-def ask(question: Any, unenforceable: OnUnenforceable | None = None, formats: bool = True) -> dict[str, Any]:
+def ask(question: Any, schemas: SchemaPolicy = DEFAULT_POLICY) -> dict[str, Any]:
     line = question if isinstance(question, str) else json.dumps(question)
-    (answer,) = check([line], unenforceable, formats)
+    (answer,) = check([line], schemas)
     found: dict[str, Any] = json.loads(answer)
     assert set(found) == {"accepts", "offset", "expected", "widened", "error"}
     return found
@@ -82,7 +82,7 @@ def test_calls_are_checked_as_the_format_writes_them(format: str) -> None:
 def test_strict_refuses_unless_the_flag_says_otherwise(
     strict: bool | None, unenforceable: OnUnenforceable | None, refused: bool
 ) -> None:
-    answer = ask({"schema": BACK_REFERENCE, "strict": strict, "text": '"ab"'}, unenforceable)
+    answer = ask({"schema": BACK_REFERENCE, "strict": strict, "text": '"ab"'}, SchemaPolicy(unenforceable))
     assert answer["accepts"] != refused
     if refused:
         assert (answer["error"]["pointer"], answer["error"]["keyword"]) == ("/pattern", "pattern")
@@ -93,7 +93,7 @@ def test_strict_refuses_unless_the_flag_says_otherwise(
 def test_formats_are_asserted_unless_they_are_off() -> None:
     question = {"schema": {"type": "string", "format": "date"}, "text": '"today"'}
     assert not ask(question)["accepts"]
-    assert ask(question, formats=False)["accepts"]
+    assert ask(question, SchemaPolicy(formats=False))["accepts"]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +125,32 @@ def test_the_command_reads_and_writes_lines() -> None:
     result = RUNNER.invoke(app, ["check"], input=given)
     assert result.exit_code == 0
     assert [json.loads(line)["accepts"] for line in result.stdout.splitlines()] == [True, False]
+
+
+def test_errors_are_answers_and_no_exit_status() -> None:
+    lines = [
+        "{",
+        json.dumps({"schema": {"type": "strng"}, "text": ""}),
+        json.dumps({"schema": {}, "text": "1"}),
+    ]
+    result = RUNNER.invoke(app, ["check"], input="\n".join(lines))
+    assert result.exit_code == 0
+    broken, wrong, right = map(json.loads, result.stdout.splitlines())
+    assert "at character 2" in broken["error"]["message"]
+    assert (wrong["error"]["pointer"], wrong["error"]["keyword"]) == ("/type", "type")
+    assert right["accepts"]
+
+
+def test_the_limits_are_flags_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = json.dumps({"schema": {"enum": [1, 2, 3]}, "text": "1"})
+    result = RUNNER.invoke(app, ["check", "--max-enum-values", "2"], input=line)
+    assert "more than 2 values" in json.loads(result.stdout)["error"]["message"]
+    monkeypatch.setenv("LARKSONG_MAX_ENUM_VALUES", "1")
+    assert (
+        "more than 1 values"
+        in json.loads(RUNNER.invoke(app, ["check"], input=line).stdout)["error"]["message"]
+    )
+    assert RUNNER.invoke(app, ["check", "--max-enum-values", "0"], input=line).exit_code == 2
 
 
 def test_the_command_has_the_flags() -> None:

@@ -57,7 +57,12 @@ def test_grammar_prints_lark_text_of_a_schema(tmp_path: Path) -> None:
     [
         ([], "", "--schema"),
         (["-", "--schema", "-"], "[]", "--schema"),
-        (["--schema", "-"], "{", "Expecting"),
+        (["--schema", "-"], '{"a":\n1,}', "standard input is not JSON: Expecting property name"),
+        (["--schema", "-"], "{", "at line 1, column 2"),
+        (["--schema", "-"], "[" * 100_000, "nested too deeply"),
+        (["--schema", "-"], '{"model": "m", "messages": []}', "response_format"),
+        (["--schema", "-"], '{"type": "json_schema", "json_schema": {}}', "json_schema.schema"),
+        (["--schema", "-"], "[]", "not a list"),
         (["--schema", "-"], '{"type": "text"}', "'text' is not a type"),
         (["--schema", "-"], '{"pattern": "(a)\\\\1"}', "pattern"),
     ],
@@ -93,8 +98,13 @@ def test_what_cannot_be_served_is_one_line_and_exit_status_2(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{", "Invalid JSON"),
+        ("{", "standard input is not JSON"),
         ('["f"]', "[0]: "),
+        ('{"tools": ["f"]}', "tools[0]: "),
+        ('{"tools": {}}', "tools: a list of tools"),
+        ('{"type": "object"}', "--schema"),
+        ("3", "a list of tools"),
+        ('[{"type": "function"}]', "[0].function: Field required"),
         ('[{"function": {"name": "f", "parameters": {"type": "object", "allOf": []}}}]', "allOf"),
         ("[]", "no tools"),
     ],
@@ -104,6 +114,71 @@ def test_tools_that_make_no_grammar_are_one_line_and_exit_status_2(content: str,
     assert result.exit_code == 2
     [line] = result.stderr.strip().splitlines()
     assert words in line
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"model": "m", "messages": [], "tools": TOOLS},
+        {"functions": [TOOLS[0]["function"]]},
+        TOOLS[0],
+        TOOLS[0]["function"],
+        [{"name": "get_weather", "input_schema": TOOLS[0]["function"]["parameters"]}],
+    ],
+    ids=["a request", "functions", "one tool", "one function", "Anthropic's"],
+)
+def test_grammar_finds_the_tools_wherever_they_are(given: object) -> None:
+    plain = RUNNER.invoke(app, ["grammar", "-"], input=json.dumps(TOOLS))
+    found = RUNNER.invoke(app, ["grammar", "-"], input=json.dumps(given))
+    assert (found.exit_code, found.stdout) == (0, plain.stdout)
+
+
+def test_the_tool_choice_of_a_request_holds() -> None:
+    given = json.dumps({"tools": TOOLS, "tool_choice": "required"})
+    required = RUNNER.invoke(app, ["grammar", "-", "--required"], input=json.dumps(TOOLS))
+    assert RUNNER.invoke(app, ["grammar", "-"], input=given).stdout == required.stdout
+
+
+def test_grammar_finds_the_schema_of_a_response_format() -> None:
+    schema = {"type": "integer"}
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    plain = RUNNER.invoke(app, ["grammar", "--schema", "-"], input=json.dumps(schema))
+    for given in (form, {"messages": [], "response_format": form}):
+        assert (
+            RUNNER.invoke(app, ["grammar", "--schema", "-"], input=json.dumps(given)).stdout == plain.stdout
+        )
+
+
+def test_grammar_says_what_is_not_enforced() -> None:
+    schema = {"type": "string", "pattern": r"^(a|b)\1$"}
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"code": schema}}}
+    result = RUNNER.invoke(app, ["grammar", "-"], input=json.dumps([function]))
+    assert result.exit_code == 0
+    assert result.stderr.startswith(
+        "larksong: not enforced: tool 'f', '/properties/code/pattern': back reference"
+    )
+    given = json.dumps(schema)
+    assert RUNNER.invoke(app, ["grammar", "--schema", "-"], input=given).exit_code == 2
+    widened = RUNNER.invoke(app, ["grammar", "--schema", "-", "--unenforceable", "widen"], input=given)
+    assert (widened.exit_code, "'/pattern'" in widened.stderr) == (0, True)
+
+
+def test_parse_answers_each_line_whatever_is_wrong_with_it(tmp_path: Path) -> None:
+    lines = [
+        "{",
+        json.dumps({"format": "morse", "text": ""}),
+        json.dumps({"format": "hermes", "text": "Hi."}),
+    ]
+    result = RUNNER.invoke(app, ["parse"], input="\n".join(lines))
+    assert result.exit_code == 0
+    broken, unknown, right = map(json.loads, result.stdout.splitlines())
+    assert "error" in broken
+    assert "morse" in unknown["error"]
+    assert right["content"] == "Hi."
+    assert RUNNER.invoke(app, ["parse", "--format", "morse"], input="").exit_code == 2
+    (tmp_path / "tools.json").write_text("{")
+    wrong = RUNNER.invoke(app, ["parse", "--tools", str(tmp_path / "tools.json")], input="")
+    assert (wrong.exit_code, "is not JSON" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -190,10 +190,52 @@ def test_a_line_a_request_without_what_was_asked(logged: Callable[[], str]) -> N
     assert "secret" not in text
 
 
+def test_a_client_that_leaves_is_logged_with_what_was_written(logged: Callable[[], str]) -> None:
+    with serving("word " * 400, tokens_per_second=50) as server:
+        body = {"model": "recorded", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+        with httpx.stream("POST", url(server, "/v1/chat/completions"), json=body) as answer:
+            lines = answer.iter_lines()
+            for _ in range(8):
+                next(lines)
+        for _ in range(100):
+            figures = httpx.get(url(server, "/metrics")).text
+            if 'reason="left"' in figures:
+                break
+            time.sleep(0.02)
+    lines = map(json.loads, logged().splitlines())
+    (found,) = [line for line in lines if line.get("path") == "/v1/chat/completions"]
+    assert found["status"] == 499
+    assert 0 < found["completion_tokens"] < 100
+    assert found["finish"] == []
+    assert 'larksong_requests_total{path="/v1/chat/completions",status="499"} 1.0' in figures
+    assert 'larksong_turns_total{format="qwen3_coder",model="recorded",reason="left"} 1.0' in figures
+
+
 def test_what_was_asked_is_logged_on_request(logged: Callable[[], str]) -> None:
     with serving("Hi.", settings={"log_prompts": True}) as server:
         ask(server, messages=[{"role": "user", "content": "A secret."}])
     assert "A secret." in logged()
+
+
+# --- start ---
+
+
+def test_a_port_in_use_is_refused_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("larksong.api.cli.load_model", lambda settings: pytest.fail("it was loaded"))
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = CliRunner().invoke(app, ["serve", "--port", str(port)])
+    assert result.exit_code == 2
+    assert f"port {port}" in result.output
+    assert "--port" in result.output
+
+
+def test_a_missing_model_is_refused_before_torch_is_imported() -> None:
+    command = "import sys; from larksong.api.cli import app; sys.argv = ['larksong', 'serve', '--model', 'no/such']\n"
+    command += "try: app()\nexcept SystemExit as end: print(end.code, 'torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["2", "False"]
+    assert "no model 'no/such'" in found.stderr
 
 
 # --- figures ---

@@ -150,8 +150,10 @@ def test_a_call_that_was_cut_off_stays_open_and_nothing_is_invented(name: str) -
 
 @FORMATS
 def test_a_byte_costs_no_more_than_a_microsecond_however_long_the_value_is(name: str) -> None:
-    for size, most in ((1_000, 3e-6), (1_000_000, 1e-6)):  # other work on the machine shows in short turns
-        assert min(reading.seconds_a_byte(name, "text", size) for _ in range(5)) < most
+    for kind in reading.KINDS:
+        for size, most in ((1_000, 3e-6), (100_000, 1e-6)):  # other work on the machine shows in short turns
+            assert min(reading.seconds_a_byte(name, kind, size) for _ in range(5)) < most
+    assert reading.seconds_a_byte(name, "text", 1_000_000) < 1e-6
 
 
 async def test_any_stream_of_pieces_can_be_filtered() -> None:
@@ -213,7 +215,24 @@ def known(name: str) -> bool:
 @pytest.mark.skipif(
     not os.environ.get("LARKSONG_CASES"), reason="LARKSONG_CASES names no folder of recorded cases"
 )
-@pytest.mark.parametrize("report", reports("stream"), ids=lambda report: report["id"])
+def test_every_report_about_text_is_read_but_those_of_formats_that_are_not_known() -> None:
+    folder = Path(os.environ["LARKSONG_CASES"])
+    listed = [json.loads(line) for line in (folder / "bug_reports.jsonl").read_text().splitlines()]
+    assert {each["kind"] for each in listed} == {*READ, "grammar_reject", "grammar_accept", "compile"}
+    unread = {each["format"] for each in listed if not known(each["format"])}
+    # `any JSON`: schemas that are tried in several formats (`test_reported_grammars`).
+    assert unread <= {"functiongemma", "pythonic", "xlam", "any JSON"}
+
+
+READ = ("stream", "mask")
+
+
+@pytest.mark.skipif(
+    not os.environ.get("LARKSONG_CASES"), reason="LARKSONG_CASES names no folder of recorded cases"
+)
+@pytest.mark.parametrize(
+    "report", [r for kind in READ for r in reports(kind)], ids=lambda report: report["id"]
+)
 def test_reported_turns_are_read_as_they_were_meant_for_every_cut(report: dict[str, Any]) -> None:
     output, expected = report["model_output"], report["expected"]
     if isinstance(output, dict):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from larksong.api.check import check
+from larksong.api.schema_policy import SchemaPolicy
 from larksong.grammars import UnknownFormat, wire_format
 
 JSON_FORMATS = ("hermes", "mistral", "qwen3_coder", "gemma4")
@@ -47,7 +48,7 @@ needs_cases = pytest.mark.skipif(
 
 def asked(format: str, tools: list[Any], text: str) -> dict[str, Any]:
     question = {"format": format, "tools": tools, "tool_choice": "required", "text": text}
-    (answer,) = check([json.dumps(question)], "refuse")
+    (answer,) = check([json.dumps(question)], SchemaPolicy("refuse"))
     found: dict[str, Any] = json.loads(answer)
     assert found["error"] is None
     return found

@@ -125,11 +125,6 @@ BAD_REQUESTS = {
         400,
         "messages[2].tool_call_id",
     ),
-    "a result that names no call": (
-        _body(messages=[_called("1", "2"), {"role": "tool", "content": "x"}]),
-        400,
-        "messages[1].tool_call_id",
-    ),
     "two calls of one id": (_body(messages=[_called("1", "1")]), 400, "messages[0].tool_calls"),
     "arguments with a bracket too few": (
         _body(messages=[_called("1", arguments='{"a": [1}')]),
@@ -270,6 +265,16 @@ def test_a_result_may_come_in_any_order() -> None:
     ]
     written = template_messages([Message.model_validate(each) for each in said])
     assert [each.get("tool_call_id") for each in written] == [None, "1", "2", "3", None]
+
+
+def test_results_that_name_no_call_are_those_of_the_calls_in_turn() -> None:
+    from larksong.api.history import template_messages
+    from larksong.api.messages import Message
+
+    nameless = {"role": "tool", "content": "x"}
+    said = [_called("1", "2", "3"), nameless, _result("3"), nameless]
+    written = template_messages([Message.model_validate(each) for each in said])
+    assert [each.get("tool_call_id") for each in written] == [None, "1", "2", "3"]
 
 
 def test_tokens_go_there_and_back() -> None:

@@ -1,8 +1,10 @@
 import pytest
 from pydantic import ValidationError
 
+from larksong.api.schema_policy import DEFAULT_POLICY
 from larksong.api.settings import Settings
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
+from larksong.grammars import Limits, Options
 
 
 def test_the_defaults_serve_the_small_model_on_this_machine_alone() -> None:
@@ -25,7 +27,46 @@ def test_what_happens_to_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> 
     assert (Settings().unenforceable, Settings().schema_formats) == ("refuse", False)
 
 
-@pytest.mark.parametrize("wrong", [{"port": 70_000}, {"log_level": "loud"}, {"unenforceable": "maybe"}])
+def test_the_limits_of_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Settings().schema_policy() == DEFAULT_POLICY
+    monkeypatch.setenv("LARKSONG_MAX_SCHEMA_DEPTH", "7")
+    policy = Settings(
+        max_schema_parts=1,
+        max_schema_places=2,
+        max_schema_names=3,
+        max_tuple_items=8,
+        max_text_characters=9,
+        max_enum_values=4,
+        max_alternatives=5,
+        max_pattern_characters=6,
+        max_schema_seconds=0.5,
+        unenforceable="widen",
+    ).schema_policy()
+    assert policy.limits == Limits(
+        schemas=1,
+        nodes=2,
+        keys=3,
+        enum_values=4,
+        alternatives=5,
+        pattern_characters=6,
+        depth=7,
+        tuple_items=8,
+        text_characters=9,
+        seconds=0.5,
+    )
+    assert policy.options(True) == Options(widen=True, limits=policy.limits)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"port": 70_000},
+        {"max_schema_depth": 0},
+        {"max_schema_seconds": 0},
+        {"log_level": "loud"},
+        {"unenforceable": "maybe"},
+    ],
+)
 def test_a_wrong_value_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Settings.model_validate(wrong)

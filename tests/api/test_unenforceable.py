@@ -8,13 +8,14 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import httpx
 import openai
 import pytest
 
 from larksong.api import validation
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.validation import broken_here, broken_keywords
-from larksong.grammars import format_names, wire_format
+from larksong.grammars import Limits, format_names, wire_format
 from tests.api.serving import Served, serving
 
 PARAMETERS = {
@@ -200,3 +201,116 @@ def test_only_what_the_grammar_left_out_counts_as_broken(
     schema: dict[str, Any], value: Any, broken: set[str]
 ) -> None:
     assert broken_here(schema, value, ALL, True) == broken
+
+
+def figures(server: Served) -> dict[str, float]:
+    url = str(server.client.base_url).removesuffix("/v1/") + "/metrics"
+    lines = [line for line in httpx.get(url).text.splitlines() if "widened_keywords_total{" in line]
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
+
+
+def figure(result: str) -> str:
+    return f'larksong_widened_keywords_total{{keyword="pattern",model="recorded",result="{result}"}}'
+
+
+def test_a_figure_counts_what_was_not_enforced() -> None:
+    texts = [call("hermes", code) for code in ("aa", "ab", "ab")]
+    with serving(*texts, wire_format("hermes").render_call("ping", {}), format="hermes") as server:
+        assert figures(server) == {}
+        ask(server)
+        assert figures(server) == {figure("kept"): 1}
+        ask(server)
+        list(ask(server, stream=True))
+        assert figures(server) == {figure("kept"): 1, figure("broken"): 2}
+        ask(server)  # calls the other tool
+        assert figures(server) == {figure("kept"): 1, figure("broken"): 2}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_answers_by_schema_are_warned_of_and_counted(stream: bool) -> None:
+    schema = {"type": "array", "items": {"type": "object"}, "uniqueItems": True}
+    form = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
+    warning = {"tool": None, "pointer": "/uniqueItems", "keyword": "uniqueItems", "valid": False}
+    with serving('[{"a": 1}, {"a": 1}]', format="hermes") as server:
+        answer = ask(server, tools=[], response_format=form, stream=stream)
+        last = list(answer)[-1] if stream else answer
+        assert last.choices[0].model_extra == {"larksong": {"warnings": [warning]}}
+        [(line, count)] = figures(server).items()
+    assert ('keyword="uniqueItems"' in line, 'result="broken"' in line, count) == (True, True, 1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_other_apis_say_and_count_it_too(stream: bool) -> None:
+    base = {"model": "recorded", "stream": stream, "max_tokens": 500}
+    question = [{"role": "user", "content": "hi"}]
+    messages = {"messages": question, "tools": [{"name": "book", "input_schema": PARAMETERS}]}
+    responses = {
+        "input": question,
+        "tools": [{"type": "function", "name": "book", "parameters": PARAMETERS, "strict": False}],
+    }
+    base_of_responses = {"model": "recorded", "stream": stream}
+    with serving(*[call("hermes", "ab")] * 2, format="hermes") as server:
+        url = str(server.client.base_url)
+        for path, body in (("messages", base | messages), ("responses", base_of_responses | responses)):
+            answer = httpx.post(url + path, json=body)
+            assert answer.status_code == 200
+            assert json.dumps({**PLACE, "valid": False}, separators=(",", ":")) in answer.text.replace(
+                ", ", ","
+            ).replace(": ", ":")
+        assert figures(server) == {figure("broken"): 2}
+
+
+@pytest.mark.parametrize("path", ["messages", "responses"])
+def test_the_other_apis_refuse_what_is_no_schema(path: str) -> None:
+    parameters = {"type": "object", "properties": {"code": {"$ref": "#/properties/code"}}}
+    question = [{"role": "user", "content": "hi"}]
+    tool = {"name": "book"}
+    bodies: dict[str, dict[str, Any]] = {
+        "messages": {"messages": question, "max_tokens": 50, "tools": [{**tool, "input_schema": parameters}]},
+        "responses": {"input": question, "tools": [{**tool, "type": "function", "parameters": parameters}]},
+    }
+    with serving("Hi.", format="hermes") as server:
+        answer = httpx.post(str(server.client.base_url) + path, json={"model": "recorded", **bodies[path]})
+    assert answer.status_code == 400
+    assert "leads back to itself without end" in answer.text
+    assert "/properties/code/$ref" in answer.text
+
+
+def test_the_limits_of_the_server_hold() -> None:
+    parameters = {"type": "object", "properties": {"code": {"enum": ["a", "b", "c"]}}}
+    schemas = SchemaPolicy(limits=Limits(enum_values=2))
+    with (
+        serving(call("hermes", "a"), format="hermes", schemas=schemas) as server,
+        pytest.raises(openai.BadRequestError) as refused,
+    ):
+        ask(server, tools=tools(parameters=parameters))
+    assert refused.value.code == "invalid_schema"
+    assert refused.value.param == "tools[1].function.parameters#/properties/code/enum"
+
+
+@pytest.mark.parametrize(
+    ("schema", "place"),
+    [
+        ({"type": "string", "minLength": "3"}, "/minLength"),
+        ({"type": "strng"}, "/type"),
+        ({"type": "string", "pattern": "("}, "/pattern"),
+        ({"required": {}}, "/required"),
+        ({"$ref": "#/properties/code"}, "/$ref"),
+    ],
+    ids=repr,
+)
+def test_what_is_no_schema_is_refused_without_strict_too(schema: dict[str, Any], place: str) -> None:
+    parameters = {"type": "object", "properties": {"code": schema}}
+    with serving("Hi.", format="hermes") as server, pytest.raises(openai.BadRequestError) as refused:
+        ask(server, tools=tools(parameters=parameters))
+    assert refused.value.param == f"tools[1].function.parameters#/properties/code{place}"
+    assert refused.value.code == "invalid_schema"
+
+
+def test_numbers_that_no_float_holds_are_refused() -> None:
+    body = '{"model": "recorded", "messages": [{"role": "user", "content": "hi"}], "response_format": '
+    body += '{"type": "json_schema", "json_schema": {"name": "n", "schema": {"minLength": 1e400}}}}'
+    with serving("Hi.", format="hermes") as server:
+        url = str(server.client.base_url) + "chat/completions"
+        answer = httpx.post(url, content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_schema")

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,26 +29,35 @@ import numpy as np  # noqa: E402
 
 from larksong.engine.backends.base import Finish, Generation, Sampling, Step  # noqa: E402
 from larksong.engine.backends.exllamav3.sequence import Sequence  # noqa: E402
+from larksong.engine.backends.replay import text_ids  # noqa: E402
+from larksong.engine.engine import Engine  # noqa: E402
+from larksong.grammars import wire_format  # noqa: E402
+from larksong.grammars.envelope import text_grammar  # noqa: E402
 from tests.exllamav3.folder import write_folder  # noqa: E402
 from tests.exllamav3.serving import Served, serving  # noqa: E402
 
 STEP_SECONDS = 0.010
-TOKENS = 120
+TOKENS = 250
 CLIENTS = """
 import asyncio, json, sys
-import httpx
+from urllib.parse import urlsplit
 
-async def ask(client, number, tokens):
+async def ask(url, number, tokens):
     messages = [{"role": "user", "content": f"question {number}"}]
     request = {"messages": messages, "stream": True, "seed": number, "max_tokens": tokens, "model": "small"}
-    async with client.stream("POST", "/chat/completions", json=request) as response:
-        assert response.status_code == 200
-        return sum([len(data) async for data in response.aiter_raw()])
+    body = json.dumps(request)
+    reader, writer = await asyncio.open_connection(url.hostname, url.port)
+    head = f"POST {url.path}/chat/completions HTTP/1.1\\r\\nhost: load\\r\\ncontent-type: application/json\\r\\n"
+    writer.write(f"{head}content-length: {len(body)}\\r\\n\\r\\n{body}".encode())
+    last = b""
+    while not last.endswith(b"data: [DONE]\\n\\n\\r\\n0\\r\\n\\r\\n"):
+        piece = await reader.read(1 << 16)
+        assert piece, last
+        last = (last + piece)[-200:]
+    writer.close()
 
 async def main(url, streams, tokens):
-    limits = httpx.Limits(max_connections=streams)
-    async with httpx.AsyncClient(base_url=url, timeout=300, limits=limits) as client:
-        await asyncio.gather(*(ask(client, number, tokens) for number in range(streams)))
+    await asyncio.gather(*(ask(urlsplit(url), number, tokens) for number in range(streams)))
 
 asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
 """
@@ -66,13 +76,15 @@ class _Nobody:
             self.over.set()
 
 
-def _detached(served: Served, streams: int, tokens: int) -> None:
+def _detached(served: Served, engine: Engine, streams: int, tokens: int) -> None:
+    """Run what the server makes of the clients' requests, read by nobody."""
     backend = served.backend
+    grammar = text_grammar(wire_format("hermes"), backend.vocabulary)
     sequences = []
     for number in range(streams):
         prompt = tuple(backend.tokenizer.encode(f"question {number}\n").ids)
         sequence = Sequence(
-            Generation(prompt, None, Sampling(seed=number), tokens),
+            Generation(prompt, engine.matcher(grammar), Sampling(seed=number), tokens),
             backend._exllama_tokenizer,
             backend.vocabulary,
             backend.context_length,
@@ -86,38 +98,55 @@ def _detached(served: Served, streams: int, tokens: int) -> None:
         sequence.handover.over.wait()  # type: ignore[union-attr]
 
 
-def _median_step(served: Served) -> float:
-    """Milliseconds, the beginning and the end of the run left out."""
-    begun = served.model.begun
-    gaps = [after - before for before, after in pairwise(begun)]
-    cut = len(gaps) // 5
-    return 1000 * statistics.median(gaps[cut:-cut])
+def _steps(served: Served, streams: int) -> tuple[float, float]:
+    """Medians in milliseconds, of the steps in which all streams run: the step, and what it waited.
+
+    It waits for the interpreter, or a core, when it neither computes nor has the model compute.
+    """
+    whole, waited = [], []
+    for (began, cpu, jobs), (next_began, next_cpu, next_jobs) in pairwise(served.model.begun):
+        if jobs == next_jobs == streams:
+            whole.append(next_began - began)
+            waited.append(whole[-1] - (next_cpu - cpu) - STEP_SECONDS)
+    return 1000 * statistics.median(whole), 1000 * statistics.median(waited)
 
 
 def measure(streams: int, runs: int, tokens: int = TOKENS) -> dict[str, Any]:
-    """Median steps in milliseconds; `raised` is the median over the runs of attached by detached, less 1."""
+    """Median steps in milliseconds; `raised` is the median over the runs of attached by detached, less 1.
+
+    `waited`: what of the steps was spent waiting, which is what streams can do to the generator. The rest of
+    a difference is the machine: a core computes at another speed when its neighbour or other programs work.
+    """
     with tempfile.TemporaryDirectory() as folder, serving(write_folder(Path(folder) / "model")) as served:
         served.model.step_seconds = STEP_SECONDS
+        # One prompt in every step, not in every fifth: all streams soon run together.
+        served.backend._worker.generator.prefill_cooldown = 0
         likes = np.random.default_rng(0).standard_normal(served.model.width).astype(np.float32)
         likes[sorted(served.backend.vocabulary.eos_ids)] = -50
         served.model.policy = lambda prefix: likes
+        encode = partial(text_ids, served.backend.tokenizer, served.backend.vocabulary)
+        engine = Engine(served.backend.vocabulary, encode=encode)
         # What nobody reads is given to nobody: the worker announces only to those that have a loop.
-        found: dict[str, list[float]] = {"detached": [], "attached": []}
+        found: dict[str, list[tuple[float, float]]] = {"detached": [], "attached": []}
         for _ in range(runs):
             served.model.begun.clear()
-            _detached(served, streams, tokens)
-            found["detached"].append(_median_step(served))
+            _detached(served, engine, streams, tokens)
+            found["detached"].append(_steps(served, streams))
             served.model.begun.clear()
             command = [sys.executable, "-c", CLIENTS, served.url, str(streams), str(tokens)]
             subprocess.run(command, check=True)
-            found["attached"].append(_median_step(served))
-    ratios = [b / a for a, b in zip(found["detached"], found["attached"], strict=True)]
+            found["attached"].append(_steps(served, streams))
+    ratios = [b / a for (a, _), (b, _) in zip(found["detached"], found["attached"], strict=True)]
+    waits = [b - a for (_, a), (_, b) in zip(found["detached"], found["attached"], strict=True)]
+    step = statistics.median(whole for whole, _ in found["detached"])
     return {
         "streams": streams,
         "runs": runs,
-        **{f"{name}_ms": [round(value, 2) for value in values] for name, values in found.items()},
+        **{f"{name}_ms": [round(whole, 2) for whole, _ in steps] for name, steps in found.items()},
+        **{f"{name}_waited_ms": [round(waited, 2) for _, waited in steps] for name, steps in found.items()},
         "raised": round(statistics.median(ratios) - 1, 4),
         "raised_at_best": round(min(ratios) - 1, 4),
+        "raised_by_waiting": round(statistics.median(waits) / step, 4),
         "load_average": [round(value, 2) for value in os.getloadavg()],
         "cores": os.cpu_count(),
     }
@@ -127,5 +156,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=TOKENS)
     options = parser.parse_args()
-    print(json.dumps(measure(options.streams, options.runs), indent=2))
+    print(json.dumps(measure(options.streams, options.runs, options.tokens), indent=2))

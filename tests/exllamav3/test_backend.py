@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from larksong.engine.backends.base import Generation, Sampling, Step
+from larksong.engine.backends.base import Generation, ReasoningBudget, Sampling, Step
 from larksong.engine.backends.errors import BudgetTooSmall, ModelNotFound, NotAModel, PromptTooLong
 from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 from larksong.engine.engine import Engine
+from larksong.engine.events import Reasoning
 from larksong.engine.matcher import Matcher
 from larksong.grammars import wire_format
+from larksong.grammars.envelope import text_grammar
 from larksong.grammars.response_format import response_grammar
 from tests.exllamav3.contract import ARGUMENTS, SHORT
 from tests.exllamav3.rig import Rig
@@ -59,7 +62,8 @@ class Loaded:
     def generation(
         self, prompt: str = "hello", matcher: Matcher | None = None, max_tokens: int = 100, **options: Any
     ) -> Generation:
-        rest = {key: options.pop(key) for key in ("forced_tokens", "finish_within_budget") if key in options}
+        names = ("forced_tokens", "finish_within_budget", "reasoning_budget")
+        rest = {key: options.pop(key) for key in names if key in options}
         return Generation(
             tuple(self._encode(prompt)), matcher, Sampling(**{"seed": 1, **options}), max_tokens, **rest
         )
@@ -118,6 +122,76 @@ async def test_forced_tokens_are_off_with_a_version_that_was_not_tested(
     assert not any(step.forced for step in steps)
     assert "forced tokens are off: exllamav3 1.7.0" in caplog.text
     other.backend.close()
+
+
+async def test_reasoning_ends_when_its_budget_is_spent(loaded: Loaded) -> None:
+    vocabulary = loaded.backend.vocabulary
+    close = vocabulary.special["</think>"]
+    matcher = loaded.engine.matcher(text_grammar(wire_format("hermes"), vocabulary, in_reasoning=True))
+    for spent in (0, 7):
+        steps, _ = await loaded.run(
+            "hello", matcher.fork(), 40, reasoning_budget=ReasoningBudget(spent, (close,), begun=True)
+        )
+        assert [step.token for step in steps].index(close) == spent
+        assert all(isinstance(event, Reasoning) for step in steps[:spent] for event in step.events)
+        assert not any(isinstance(event, Reasoning) for step in steps[spent + 1 :] for event in step.events)
+    steps, _ = await loaded.run("hello", matcher.fork(), 40)
+    assert close not in [step.token for step in steps]
+
+
+async def test_a_budget_of_reasoning_holds_where_banned_strings_are_taken_back(loaded: Loaded) -> None:
+    vocabulary = loaded.backend.vocabulary
+    close = vocabulary.special["</think>"]
+    loaded.follow({"hello": "one two three four five six seven"})
+    matcher = loaded.engine.matcher(text_grammar(wire_format("hermes"), vocabulary, in_reasoning=True))
+    budget = ReasoningBudget(8, (close,), begun=True)
+    steps, _ = await loaded.run("hello", matcher, 30, reasoning_budget=budget, banned_strings=("three",))
+    assert [step.token for step in steps].index(close) == 8
+
+
+async def test_no_end_before_min_tokens_where_the_grammar_allows_more(loaded: Loaded) -> None:
+    ends = loaded.backend.vocabulary.eos_ids
+    noise = hashed(loaded.model.width)
+    eager = np.isin(np.arange(loaded.model.width), sorted(ends))
+    loaded.model.policy = lambda prefix: noise(prefix) + 60 * eager
+    free = loaded.engine.matcher(text_grammar(wire_format("hermes"), loaded.backend.vocabulary))
+    for least in (0, 5):
+        steps, end = await loaded.run("hello", free.fork(), 40, min_tokens=least)
+        assert (len(steps), end.reason) == (least, "stop")
+    steps, end = await loaded.run("hello", loaded.value({"const": 7}), 40, min_tokens=30)
+    assert b"".join(step.text for step in steps) == b"7"  # nothing but the end may follow
+    assert end.reason == "stop"
+
+
+async def test_the_probability_that_masks_leave_is_measured_at_a_share_of_the_tokens(folder: Path) -> None:
+    for share, least, most in ((0.0, 0, 0), (0.3, 20, 90), (1.0, 200, 200)):
+        settings = ExllamaV3Settings(device="cpu", cache_tokens=4096, mass_share=share)
+        measuring = Loaded(folder, settings)
+        matcher = measuring.value({"type": "string", "minLength": 500})
+        steps, _ = await measuring.run("hello", matcher, 200, forced_tokens=False)
+        known = [step for step in steps if step.kept is not None]
+        assert least <= len(known) <= most
+        prompt = measuring._encode("hello")
+        for number, step in enumerate(steps):
+            if step.kept is not None:
+                row = measuring.model.policy(np.array(prompt + [each.token for each in steps[:number]]))
+                weights = np.exp(row.astype(np.float64) - row.max())
+                weights /= weights.sum()
+                bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")[: len(weights)]
+                assert step.kept == pytest.approx(weights[bits == 1].sum(), abs=1e-4)
+            matcher.advance(step.token)
+        measuring.backend.close()
+
+
+async def test_readers_have_a_step_while_the_next_one_is_computed(loaded: Loaded) -> None:
+    loaded.model.step_seconds = 0.4
+    arrived = []
+    async for item in loaded.backend.generate(loaded.generation(max_tokens=6)):
+        if isinstance(item, Step):
+            arrived.append(time.perf_counter())
+    begun = [began for began, _, _ in loaded.model.begun]
+    for came, next_begun in zip(arrived, begun[1:], strict=False):
+        assert came < next_begun + 0.3
 
 
 async def test_free_text_needs_no_filter(loaded: Loaded) -> None:

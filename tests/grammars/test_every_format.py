@@ -265,3 +265,81 @@ def test_a_name_that_begins_with_another_is_told_once(name: str, of: Vocabulary)
     events = [event for token in cut_with_markers(of, text.encode()) for event in matcher.advance(token)]
     assert matcher.fault is None
     assert [event.name for event in events if isinstance(event, FunctionOpen)] == called
+
+
+def beside_calls(name: str, before: str, between: str, after: str) -> str:
+    """A turn of two calls with text beside them; in Harmony the texts are messages."""
+    wire = wire_format(name)
+    one, two = wire.render_call(*CALLS[6]), wire.render_call(*CALLS[1])
+    if name != "harmony":
+        return f"{before}{one}{between}{two}{after}"
+    said = [f"<|channel|>commentary<|message|>{text}<|end|>" for text in (before, between)]
+    last = f"<|channel|>final<|message|>{after}"
+    return "<|start|>assistant".join([said[0], one, said[1], two, last])
+
+
+REMARKS = [name for name in format_names() if wire_format(name).remarks]
+
+
+@pytest.mark.parametrize("name", REMARKS)
+@BOTH
+def test_text_may_stand_before_between_and_after_calls(name: str, of: Vocabulary) -> None:
+    before, between, after = "I look.\n", " And <b>there</b>. ", "Done: <tool_call, </tool_call"
+    text = beside_calls(name, before, f"\n{between}" if name != "harmony" else between, after)
+    tokens = cut_with_markers(of, text.encode())
+    matcher = ENGINES[of].matcher(wire_format(name).grammar(TOOLS, CallPolicy(), of))
+    events: list[ParseEvent] = []
+    for token in tokens:
+        assert token in allowed(matcher.mask())
+        events += matcher.advance(token)
+    assert matcher.complete
+    found = told([*events, *matcher.advance(min(of.eos_ids)), *matcher.finish()])
+    assert [(call.name, call.arguments) for call in found.calls] == [CALLS[6], CALLS[1]]
+    assert found.content.decode() == before + between + after
+    reader = open_reader(name, of)
+    again = [e for t in tokens for e in (reader.feed(of.tokens[t]) if of.tokens[t] else reader.token(t))]
+    assert told([*again, *reader.finish()]) == found
+
+
+@pytest.mark.parametrize("name", [name for name in REMARKS if name != "harmony"])
+@BOTH
+@pytest.mark.parametrize("blanks", ["\n", "\n\n\n", " ", "\n \n"])
+def test_blanks_between_and_after_calls_are_no_content(name: str, of: Vocabulary, blanks: str) -> None:
+    tokens = cut_with_markers(of, beside_calls(name, "", blanks, blanks).encode())
+    matcher = ENGINES[of].matcher(wire_format(name).grammar(TOOLS, CallPolicy(), of))
+    found = told(read(matcher, tokens))
+    assert (found.content, len(found.calls)) == (b"", 2)
+    reader = open_reader(name, of)
+    again = [e for t in tokens for e in (reader.feed(of.tokens[t]) if of.tokens[t] else reader.token(t))]
+    assert told([*again, *reader.finish()]) == found
+
+
+@FORMATS
+@BOTH
+@pytest.mark.parametrize(
+    "policy", [CallPolicy(required=True), CallPolicy(max_calls=2)], ids=["required", "two at most"]
+)
+def test_no_text_comes_after_calls_that_are_all_there_may_be(
+    name: str, of: Vocabulary, policy: CallPolicy
+) -> None:
+    matcher = ENGINES[of].matcher(wire_format(name).grammar(TOOLS, policy, of))
+    text = wire_format(name).render_calls([CALLS[6], CALLS[1]])
+    read(matcher.fork(), cut_with_markers(of, text.encode()))
+    for token in cut_with_markers(of, text.encode()):
+        matcher.advance(token)
+    assert matcher.complete
+    assert not matcher.allows(ord("x"))
+    assert policy.required or allowed(matcher.mask()) == of.eos_ids
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in format_names() if wire_format(n).reasoning == ("<think>", "</think>")]
+)
+@BOTH
+def test_what_is_read_may_reason_again_after_a_call(name: str, of: Vocabulary) -> None:
+    text = f"{wire_format(name).render_call(*CALLS[6])}<think>Well.</think>Yes"
+    reader = open_reader(name, of)
+    tokens = cut_with_markers(of, text.encode())
+    events = [e for t in tokens for e in (reader.feed(of.tokens[t]) if of.tokens[t] else reader.token(t))]
+    found = told([*events, *reader.finish()])
+    assert (found.reasoning, found.content, len(found.calls)) == (b"Well.", b"Yes", 1)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from larksong.grammars.errors import InvalidSchema, Unenforceable
-from larksong.grammars.schema import read_schema
+from larksong.grammars.schema import Options, read_schema
 
 
 def _nested(depth: int, keyword: str) -> Any:
@@ -39,6 +39,19 @@ HOSTILE: dict[str, Callable[[], Any]] = {
         "$ref": "#/$defs/d0",
         "$defs": {f"d{i}": {"properties": {"n": {"$ref": f"#/$defs/d{i + 1}"}}, "required": ["n"]} for i in range(2000)} | {"d2000": {}},
     },
+    "itself": lambda: {"$ref": "#"},
+    "a long expression": lambda: {"type": "string", "pattern": "a" * 1_000_000},
+    "many long expressions": lambda: {"properties": {f"p{i}": {"pattern": f"^{'(ab|c)' * 3000}{i}$"} for i in range(50)}},
+    "a million names in required": lambda: {"required": [f"p{i}" for i in range(1_000_000)]},
+    "a million branches": lambda: {"anyOf": [{"const": i} for i in range(1_000_000)]},
+    "branches to tell apart": lambda: {"oneOf": [{"required": [f"a{i}"]} for i in range(300)]},
+    "a long tuple": lambda: {"type": "array", "prefixItems": [{"const": i} for i in range(5000)]},
+    "a long constant": lambda: {"const": "x" * 5_000_000},
+    "a long name": lambda: {"properties": {"x" * 5_000_000: {}}},
+    "a deep constant": lambda: {"const": json.loads("[" * 900 + "]" * 900)},
+    "a long pointer": lambda: {"$ref": "#" + "/a" * 1_000_000},
+    "a long string without some": lambda: {"type": "string", "minLength": 10**6, "not": {"enum": ["a"]}},
+    "remainders to multiply": lambda: {"type": "number", "allOf": [{"multipleOf": p} for p in (7, 11, 13, 17, 19, 23)]},
     "a billion items": lambda: {"type": "array", "minItems": 10**9},
 }  # fmt: skip
 
@@ -50,8 +63,9 @@ def megabytes(make: Callable[[], Any]) -> float:
     if child == 0:
         hostile = make()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        with contextlib.suppress(InvalidSchema, Unenforceable):
-            read_schema(hostile)
+        for options in (Options(), Options(widen=True)):
+            with contextlib.suppress(InvalidSchema, Unenforceable):
+                read_schema(hostile, options)
         grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         os.write(writing, str(grown).encode())
         os._exit(0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -31,7 +31,7 @@ _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 class ExllamaV3Backend:
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
-    unheeded = frozenset({"reasoning_budget"})
+    unheeded: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -51,6 +51,8 @@ class ExllamaV3Backend:
         self._settings = settings
         self._vocabulary = vocabulary_of(tokenizer)
         self._worker = Worker(self._make_generator)
+        for name in ("forward", "prefill"):
+            setattr(model, name, _after(self._worker.tell, getattr(model, name)))
         generator = self._worker.generator
         room = generator.max_total_tokens - 1 - generator.max_draft_tokens
         self._context_length: int = min(folder.context_length, settings.max_sequence or room, room)
@@ -109,6 +111,7 @@ class ExllamaV3Backend:
             self._vocabulary,
             self._context_length,
             self._settings.requeue_tokens,
+            self._settings.mass_share,
         )
         return self._run(sequence)
 
@@ -168,6 +171,14 @@ class ExllamaV3Backend:
             )
             return False
         return bool(wanted)
+
+
+def _after(before: Callable[[], None], function: Callable[..., Any]) -> Callable[..., Any]:
+    def both(*args: Any, **kwargs: Any) -> Any:
+        before()
+        return function(*args, **kwargs)
+
+    return both
 
 
 def _load(path: Path, settings: ExllamaV3Settings, draft: Model | None) -> tuple[Model, Cache]:

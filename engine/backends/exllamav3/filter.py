@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 
 class Cursor(Protocol):
-    """What a filter drives: a `Matcher`, or a `Budgeted` one."""
+    """What a filter drives: a `Matcher`, or one that is `Budgeted` or `Thinking`."""
 
     @property
     def fault(self) -> str | None: ...
@@ -44,13 +44,17 @@ class Cursor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A token that came, what it revealed, how many the mask had allowed, and when (`perf_counter`)."""
+    """A token that came, what it revealed, how many the mask had allowed, and when (`perf_counter`).
+
+    `kept`: the probability that the mask left, where it was measured.
+    """
 
     token: int
     events: Events
     allowed: int
     at: float
     forced: bool
+    kept: float | None
 
 
 class MatcherFilter(Filter):  # type: ignore[misc]
@@ -59,7 +63,8 @@ class MatcherFilter(Filter):  # type: ignore[misc]
     `accepted` are the tokens that came while it was active, without those that exllamav3 took back.
     `ends`: the end-of-sequence ids; they must be the job's stop conditions. `also`: other filters whose masks
     must allow a token too; they are driven from here and must not be given to the job. `trigger_token`:
-    constrain only what comes after this token, from the matcher's beginning each time.
+    constrain only what comes after this token, from the matcher's beginning each time. `min_tokens`: no end
+    before so many, where the grammar allows anything else.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         ends: frozenset[int],
         also: Sequence[Filter] = (),
         trigger_token: int | None = None,
+        min_tokens: int = 0,
     ) -> None:
         super().__init__(tokenizer, trigger_token, None, eos_after_completed=True)
         self._start = matcher
@@ -77,6 +83,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._others = Others(also, ends)
         words = -(-tokenizer.config.vocab_size // 32)
         self._end = packed(ends, words)
+        self._min_tokens = min_tokens
         self._mask = np.zeros((1, words), dtype=np.int32)
         self._tensor = torch.from_numpy(self._mask)  # shares the memory
         self._allowed = 0
@@ -86,6 +93,8 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self.drafts = True
         """Whether `draft` offers anything."""
         self.accepted: list[Accepted] = []
+        self.measured: Callable[[], float | None] = lambda: None
+        """What tells the probability that the mask of the last token left."""
 
     @property
     def fault(self) -> str | None:
@@ -158,6 +167,8 @@ class MatcherFilter(Filter):  # type: ignore[misc]
                 mask = self._matcher.mask()
                 if self._others:
                     mask = self._others.narrow(mask)
+                if len(self.accepted) < self._min_tokens and (more := mask & ~self._end).any():
+                    mask = more
                 if not mask.any():
                     raise EmptyMask("the filters of this request have no token in common that may come next")
                 # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
@@ -189,7 +200,8 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         except Exception as error:
             self._fail(error)
         forced = len(self.accepted) in self._forced
-        self.accepted.append(Accepted(token, events, self._allowed, time.perf_counter(), forced))
+        now = time.perf_counter()
+        self.accepted.append(Accepted(token, events, self._allowed, now, forced, self.measured()))
 
     def rollback_tokens(self, num_tokens: int) -> bool:
         """exllamav3 takes the last tokens back (banned strings)."""

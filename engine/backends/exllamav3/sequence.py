@@ -11,9 +11,10 @@ import torch
 from exllamav3 import Job, Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Logprobs, Step
-from larksong.engine.backends.exllamav3.filter import MatcherFilter
+from larksong.engine.backends.exllamav3.filter import Cursor, MatcherFilter
 from larksong.engine.backends.exllamav3.samplers import sampler_of
 from larksong.engine.backends.handover import Handover
+from larksong.engine.backends.thinking import Thinking
 from larksong.engine.backends.turn import budgeted, tokens_left
 from larksong.engine.events import Content, Events
 from larksong.engine.vocabulary import Vocabulary
@@ -34,15 +35,23 @@ class Sequence:
         vocabulary: Vocabulary,
         context_length: int,
         requeue_tokens: int | None,
+        mass_share: float = 0.0,
     ) -> None:
         left = tokens_left(generation, vocabulary, context_length)
         self._budget = budgeted(generation, left)
         matcher = self._budget or generation.matcher
-        self._filter: MatcherFilter | None = None
-        if matcher is not None:
-            self._filter = MatcherFilter(tokenizer, matcher, ends=vocabulary.eos_ids)
-            self._filter.drafts = generation.forced_tokens
+        cursor: Cursor | None = matcher
+        if generation.reasoning_budget is not None and matcher is not None:
+            cursor = Thinking(generation.reasoning_budget, matcher)
         sampling = generation.sampling
+        sampler = sampler_of(sampling, tokenizer, mass_share)
+        self._filter: MatcherFilter | None = None
+        if cursor is not None:
+            self._filter = MatcherFilter(
+                tokenizer, cursor, ends=vocabulary.eos_ids, min_tokens=sampling.min_tokens
+            )
+            self._filter.drafts = generation.forced_tokens
+            self._filter.measured = sampler.take
         self._vocabulary = vocabulary
         # Tokens that can be taken back, or whose probabilities are told, wait until exllamav3 gives them out.
         self._waits = bool(sampling.banned_strings) or sampling.logprobs is not None
@@ -51,14 +60,15 @@ class Sequence:
         self.job = Job(
             input_ids=torch.tensor([generation.prompt], dtype=torch.long),
             max_new_tokens=left,
-            # With a grammar it may be that nothing but the end is allowed.
+            # With a grammar it may be that nothing but the end is allowed: the filter knows.
             min_new_tokens=sampling.min_tokens if matcher is None else 0,
-            sampler=sampler_of(sampling, tokenizer),
+            sampler=sampler,
             seed=sampling.seed,
             stop_conditions=sorted(vocabulary.eos_ids),
             filters=[] if self._filter is None else [self._filter],
             banned_strings=list(sampling.banned_strings) or None,
-            max_rq_tokens=requeue_tokens,
+            # Without one it claims what its answer can take, which is less here.
+            max_rq_tokens=requeue_tokens if requeue_tokens is not None and requeue_tokens < left else None,
             return_probs=sampling.logprobs is not None,
             return_top_tokens=sampling.logprobs or 0,
             identifier=self,
@@ -113,7 +123,10 @@ class Sequence:
     @property
     def _budget_now(self) -> Any:
         """The budget where it stands: the filter works on a copy."""
-        return self._filter.cursor if self._filter is not None and self._budget is not None else None
+        if self._filter is None or self._budget is None:
+            return None
+        cursor = self._filter.cursor
+        return cursor.cursor if isinstance(cursor, Thinking) else cursor
 
     def _read(self, filter: MatcherFilter, result: dict[str, Any]) -> Iterator[Step]:
         """The tokens that the filter has accepted and exllamav3 will not take back; the end is none."""
@@ -132,6 +145,7 @@ class Sequence:
                 token.at - self._began,
                 token.forced,
                 known[number] if number < len(known) else None,
+                token.kept,
             )
 
     def _free(self, result: dict[str, Any]) -> Iterator[Step]:

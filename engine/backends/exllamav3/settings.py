@@ -40,6 +40,9 @@ class ExllamaV3Settings:
     forced_draft: int = 16
     """Tokens that must come are checked together, at most so many in one step; 0 asks for each of them."""
 
+    mass_share: float = 0.01
+    """Share of the tokens at which the probability that the mask leaves is measured; 0 is off."""
+
     def __post_init__(self) -> None:
         for name in ("cache_tokens", "max_batch", "chunk"):
             if getattr(self, name) < 1:
@@ -51,6 +54,8 @@ class ExllamaV3Settings:
         for name in ("ngram_draft", "forced_draft"):
             if getattr(self, name) < 0:
                 raise ValueError(f"{name} must be 0 or more, not {getattr(self, name)}")
+        if not 0 <= self.mass_share <= 1:
+            raise ValueError(f"mass_share must be from 0 to 1, not {self.mass_share}")
         if self.cache_bits is not None and not all(2 <= bits <= 8 for bits in self.cache_bits):
             raise ValueError(f"cache_bits must be from 2 to 8, not {self.cache_bits}")
         if self.draft_model is not None and self.ngram_draft:

@@ -4,18 +4,22 @@ exllamav3's `iterate()` blocks for a whole step of all jobs. So it runs here and
 serves HTTP. Requests come in and go out by the methods below, from any thread; what a job writes crosses to
 its reader by a `Handover`. A job whose reader is too far behind is taken out of the batch, and comes back
 where it was when there is room: exllamav3 requeues long jobs in the same way.
+
+Readers are woken when the next forward pass begins. Then the model computes and the interpreter is free;
+before, they would take it from the generator, and every step would take as much longer as all of them work.
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from queue import SimpleQueue
 from typing import Any
 
 from larksong.engine.backends.base import Finish
 from larksong.engine.backends.errors import BackendFailed
-from larksong.engine.backends.exllamav3.sequence import Sequence
+from larksong.engine.backends.exllamav3.sequence import Item, Sequence
 from larksong.engine.backends.handover import Handover, announce
 
 _log = logging.getLogger(__name__)
@@ -29,11 +33,14 @@ class Worker:
         self._generator = make()
         self._waiting: list[Sequence] = []
         self._running: list[Sequence] = []
+        self._told: list[Sequence] = []
+        self._announced: SimpleQueue[list[Handover[Item]] | None] = SimpleQueue()
         self._changed = threading.Condition()
         self._woken = False
         self._closed = False
         self._thread = threading.Thread(target=self._work, name="larksong-exllamav3", daemon=True)
         self._thread.start()
+        threading.Thread(target=self._announce, name="larksong-announcer", daemon=True).start()
 
     @property
     def generator(self) -> Any:
@@ -54,6 +61,12 @@ class Worker:
             self._woken = True
             self._changed.notify()
 
+    def tell(self) -> None:
+        """Wake the readers of the last step; from the generator's thread, when a forward pass begins."""
+        told, self._told = self._told, []
+        if told:
+            self._announced.put([each.handover for each in told if isinstance(each.handover, Handover)])
+
     def close(self) -> None:
         """End everything and wait for the thread."""
         with self._changed:
@@ -72,12 +85,19 @@ class Worker:
             self._attend()
             if any(not sequence.paused for sequence in self._running):
                 self._step()
-        left = [*self._running, *self._waiting]
-        for sequence in left:
-            sequence.put([sequence.end("error", error="the backend was closed")])
-        _announce(left)
+            else:
+                self.tell()
+        for sequence in [*self._running, *self._waiting]:
+            self._give(sequence, [sequence.end("error", error="the backend was closed")])
+        self.tell()
+        self._announced.put(None)
         self._generator.clear_queue()
         self._generator.close()
+
+    def _announce(self) -> None:
+        """Waking a loop lets go of the interpreter. This thread does so while the generator's waits."""
+        while (handovers := self._announced.get()) is not None:
+            announce(handovers)
 
     def _due(self) -> bool:
         return (
@@ -94,8 +114,7 @@ class Worker:
             self._generator.enqueue(sequence.job)
         except Exception as error:  # exllamav3 asserts that a job fits its cache
             _log.exception("exllamav3 has refused a request")
-            sequence.put([Finish("error", (), f"exllamav3 has refused the request: {error}")])
-            _announce([sequence])
+            self._give(sequence, [Finish("error", (), f"exllamav3 has refused the request: {error}")])
         else:
             self._running.append(sequence)
 
@@ -125,7 +144,7 @@ class Worker:
         except Exception as error:
             self._recover(error)
             return
-        told: dict[int, Sequence] = {}
+        self.tell()  # where no forward pass was to be made
         for result in results:
             sequence: Sequence = result["identifier"]
             if sequence.over or sequence.gone:
@@ -136,21 +155,19 @@ class Worker:
                 _log.exception("a sequence failed")
                 items = [Finish("error", (), f"{type(error).__name__}: {error}")]
             if items:
-                sequence.put(items)
-                told[id(sequence)] = sequence
-        _announce(told.values())
+                self._give(sequence, items)
 
     def _recover(self, error: Exception) -> None:
         """The generator is broken: what it ran is lost, what comes later gets a new one."""
         _log.exception("exllamav3 has failed; every running request ends")
         for sequence in self._running:
-            sequence.put([sequence.end("error", error=str(BackendFailed(error)))])
-        _announce(self._running)
+            self._give(sequence, [sequence.end("error", error=str(BackendFailed(error)))])
+        self.tell()
         self._running.clear()
         self._generator.clear_queue()
         self._generator.close()
         self._generator = self._make()
 
-
-def _announce(sequences: Iterable[Sequence]) -> None:
-    announce([each.handover for each in sequences if isinstance(each.handover, Handover)])
+    def _give(self, sequence: Sequence, items: list[Item]) -> None:
+        sequence.put(items)
+        self._told.append(sequence)

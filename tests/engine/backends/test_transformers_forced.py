@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.backends.transformers import TransformersBackend
+from larksong.engine.backends.turn import Turn
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.grammars import CallPolicy, Tool, wire_format
@@ -40,6 +41,7 @@ TOOLS = [
     ),
     Tool("read_lines", "", {"type": "object", "properties": {"number": {"enum": [1, 12, None]}}}),
 ]
+CALLS = replace(ONE_CALL, max_calls=None)
 FORMATS = pytest.mark.parametrize("format_name", ["hermes", "qwen3_coder"])
 
 
@@ -108,8 +110,8 @@ async def test_only_sampled_tokens_cost_a_forward_pass(
         before = passes.count
         steps, end = await run(tiny_backend, asked)
         assert end.reason == "stop"
-        # The end token is forced too: there may be one call.
-        assert passes.count - before == sum(not step.forced for step in steps)
+        # The end token is forced too: there may be one call. And drafts save passes of sampled tokens.
+        assert passes.count - before <= sum(not step.forced for step in steps)
         tokens += len(steps) + 1
         sampled += passes.count - before
 
@@ -119,6 +121,35 @@ async def test_only_sampled_tokens_cost_a_forward_pass(
         assert passes.count - before == len(steps) + 1
         assert not any(step.forced for step in steps)
     assert sampled < 0.8 * tokens
+
+
+@FORMATS
+async def test_likely_tokens_save_passes_and_change_nothing(
+    tiny_backend: TransformersBackend,
+    engine: Engine,
+    format_name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passes = Passes(tiny_backend, monkeypatch)
+    likely = Turn.likely
+    counts = []
+    written = []
+    for drafts in (likely, lambda turn: ()):
+        monkeypatch.setattr(Turn, "likely", drafts)
+        before = passes.count
+        for seed in range(10):
+            asked = generation(
+                tiny_backend, matcher=matcher(engine, format_name, CALLS), max_tokens=300, seed=seed
+            )
+            # A penalty shows whether the sampler has counted each token once.
+            asked = replace(asked, sampling=replace(asked.sampling, frequency_penalty=0.5))
+            steps, end = await run(tiny_backend, asked)
+            written += [(step.token, step.events, step.allowed, step.forced) for step in steps]
+            written.append(end.reason)
+        counts.append(passes.count - before)
+    half = len(written) // 2
+    assert written[:half] == written[half:]
+    assert counts[0] < counts[1]
 
 
 @FORMATS

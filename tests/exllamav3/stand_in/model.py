@@ -83,17 +83,16 @@ class PrefixAttention(Module):  # type: ignore[misc]
     def forward(self, x: torch.Tensor, params: dict[str, Any], out_dtype: Any = None) -> torch.Tensor | None:
         ids = params["cache"].layers[0, 0].ids
         rows, size = x.shape
+        self.model.count("prefill" if params.get("prefill") else "forward", rows)
+        if self.model.step_seconds and not params.get("prefill"):
+            time.sleep(self.model.step_seconds)  # releases the GIL, as waiting for a GPU does
         blocks = params["block_table"][:rows]
         lengths = params["cache_seqlens"][:rows].tolist()
         for row, start in enumerate(lengths):
             places = torch.arange(start, start + size)
             ids[blocks[row, places // PAGE_SIZE].long(), places % PAGE_SIZE] = x[row]
         if params.get("prefill"):
-            self.model.count("prefill", rows * size)
             return None
-        self.model.count("forward", size)
-        if self.model.step_seconds:
-            time.sleep(self.model.step_seconds)  # releases the GIL, as waiting for a GPU does
         logits = np.empty((rows, size, self.model.width), dtype=np.float32)
         for row, start in enumerate(lengths):
             pages = blocks[row, : (start + size - 1) // PAGE_SIZE + 1].long()
@@ -116,8 +115,8 @@ class PrefixModel(Model):  # type: ignore[misc]
         self.step_seconds = 0.0
         self.forwards = 0
         """Forward passes that gave logits."""
-        self.begun: list[float] = []
-        """When they began, in seconds."""
+        self.begun: list[tuple[float, float, int]] = []
+        """When they began, in seconds, after which processor time of the thread, and of how many jobs."""
         self.threads: set[str] = set()
         self.first_block_idx = self.last_kv_module_idx = self.logit_layer_idx = 0
         self.modules = [PrefixAttention(config, self)]
@@ -125,11 +124,11 @@ class PrefixModel(Model):  # type: ignore[misc]
     def prepare_inputs(self, input_ids: torch.Tensor, params: dict[str, Any]) -> torch.Tensor:
         return input_ids
 
-    def count(self, kind: str, size: int) -> None:
+    def count(self, kind: str, rows: int) -> None:
         self.threads.add(threading.current_thread().name)
         if kind == "forward":
             self.forwards += 1
-            self.begun.append(time.perf_counter())
+            self.begun.append((time.perf_counter(), time.thread_time(), rows))
 
 
 def hashed(width: int, *, seed: int = 0, scale: float = 2.0) -> Policy:

@@ -1,0 +1,74 @@
+"""What commands read: JSON files with tools, requests or schemas. What is wrong with one ends the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from pydantic import TypeAdapter, ValidationError
+
+from larksong.api.command_errors import fail, fail_validation
+from larksong.api.schemas import ToolSpec
+
+
+def read_json(file: TextIO) -> Any:
+    """The JSON of a file."""
+    name = "standard input" if file.name == "<stdin>" else file.name
+    try:
+        return json.load(file)
+    except json.JSONDecodeError as error:
+        fail(f"{name} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}")
+    except UnicodeDecodeError as error:
+        fail(f"{name} is not JSON: {error}")
+    except RecursionError:
+        fail(f"{name} is nested too deeply")
+
+
+def tools_of(value: Any) -> list[ToolSpec]:
+    """The tools of a list of them, of one alone, or of a whole request."""
+    where = ""
+    if isinstance(value, Mapping):
+        if "tools" in value or "functions" in value:
+            where = "tools" if "tools" in value else "functions"
+            value = value[where]
+        elif "function" in value or "name" in value:
+            value = [value]
+        else:
+            fail("an object without 'tools' is neither tools nor a request; a schema is given with --schema")
+    if not isinstance(value, list):
+        fail(f"{where or 'the tools'}: a list of tools is wanted")
+    try:
+        return TypeAdapter(list[ToolSpec]).validate_python([_tool(each) for each in value])
+    except ValidationError as error:
+        fail_validation(error, where)
+
+
+def _tool(value: Any) -> Any:
+    """A tool in OpenAI's shape; its function may stand alone, with Anthropic's name for its parameters."""
+    if not isinstance(value, Mapping) or "function" in value or "name" not in value:
+        return value
+    function = {name: each for name, each in value.items() if name not in ("type", "input_schema")}
+    if "input_schema" in value:
+        function["parameters"] = value["input_schema"]
+    return {"type": "function", "function": function}
+
+
+def is_required(value: Any) -> bool:
+    """Whether a request wants calls and nothing else."""
+    return isinstance(value, Mapping) and value.get("tool_choice") == "required"
+
+
+def schema_of(value: Any) -> tuple[Any, bool | None]:
+    """A schema, and whether it is strict; also out of a response_format, or a request that has one."""
+    form = value
+    if isinstance(value, Mapping) and ("messages" in value or "response_format" in value):
+        form = value.get("response_format")
+        if not isinstance(form, Mapping) or form.get("type") != "json_schema":
+            fail("this is a request without a response_format of type json_schema: give a JSON Schema")
+    if isinstance(form, Mapping) and form.get("type") == "json_schema":
+        spec = form.get("json_schema")
+        if not isinstance(spec, Mapping) or "schema" not in spec:
+            fail("this is a response_format without json_schema.schema")
+        return spec["schema"], spec.get("strict")
+    return form, None
