@@ -96,8 +96,9 @@ types: $(VENV)/stamp-dev  ## check the types of the three packages
 	for name in engine grammars api; do ln -sfn ../../../$$name build/types/larksong/$$name; done
 	$(BIN)/mypy
 
-pictures: $(VENV)/stamp-demo  ## draw the README's picture anew, from the small model's answer
+pictures: $(VENV)/stamp-browser  ## draw the pictures of README and docs/ anew (needs chromium and chromium-driver)
 	$(BIN)/python docs/pictures/live.py
+	$(BIN)/python docs/pictures/inspector.py
 
 figures: $(VENV)/stamp-demo  ## print the figures that the pages of docs/ quote
 	$(BIN)/python docs/figures.py

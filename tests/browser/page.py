@@ -57,7 +57,7 @@ class InspectorPage:
         """To whatever has the focus."""
         self.chrome.switch_to.active_element.send_keys(*keys)
 
-    def ask(self, tools: Any, text: str, **choices: str) -> None:
+    def ask(self, tools: Any, text: str, *, seconds: float = 60, **choices: str) -> None:
         """A question, and its answer: a reading or an error."""
         self.chrome.execute_script(
             "document.getElementById('number').textContent = ''; document.getElementById('error').hidden = true"
@@ -69,7 +69,7 @@ class InspectorPage:
             choices,
         )
         self.put("text", text)
-        self.wait(lambda: self.text("number") or self.error())
+        self.wait(lambda: self.text("number") or self.error(), seconds)
 
     def error(self) -> str:
         """The error that is shown, or ""."""

@@ -1,7 +1,7 @@
 // The page: a question on the left, its reading on the right.
 
 import { get, getText, post, setKey } from "./api.js";
-import { $, element, fail } from "./dom.js";
+import { $, digits, element, fail } from "./dom.js";
 import { showLark } from "./lark.js";
 import { Live, begin, keepUp } from "./live.js";
 import { showStep } from "./panels.js";
@@ -245,7 +245,7 @@ async function begins() {
   }
   fail("");
   $("key").hidden = true;
-  $("about").textContent = `${about.model}, ${about.tokens.toLocaleString("en")} tokens`;
+  $("about").textContent = `${about.model}, ${digits(about.tokens)} tokens`;
   $("format").replaceChildren(...about.formats.map(choiceOf));
   $("format").value = about.format;
   $("mode").replaceChildren(...about.modes.map(choiceOf));

@@ -9,6 +9,10 @@ export function element(name, text = "", className = "") {
   return made;
 }
 
+// A number with commas. One formatter for all of them: making one takes longer than a step may.
+const NUMBERS = new Intl.NumberFormat("en");
+export const digits = (number) => NUMBERS.format(number);
+
 // A token as people can see it: line ends, blanks at its sides and control characters as pictures.
 export function visible(text) {
   return text

@@ -1,6 +1,6 @@
 // What is known of the current step.
 
-import { $, element, visible } from "./dom.js";
+import { $, digits, element, visible } from "./dom.js";
 import { tail } from "./reading.js";
 
 const LONGEST = 300; // characters of a terminal's definition
@@ -23,7 +23,7 @@ function showMask(step, width) {
     return;
   }
   $("meter").value = Math.log(step.allowed) / Math.log(width);
-  const tokens = `${step.allowed.toLocaleString("en")} of ${width.toLocaleString("en")} tokens may come`;
+  const tokens = `${digits(step.allowed)} of ${digits(width)} tokens may come`;
   $("allowed").textContent = `${tokens}${step.allowed === 1 ? ": forced" : ""}; the stack is ${step.stack} deep`;
   if (step.few) $("few").textContent = step.few.map((text) => visible(text)).join("  ");
 }
@@ -57,7 +57,7 @@ function showAssembled({ content, reasoning, calls, added }) {
 
 function textOf(part, added) {
   const { text, left } = tail(part);
-  const box = element("pre", left > 0 ? `… ${left.toLocaleString("en")} characters before …\n` : "");
+  const box = element("pre", left > 0 ? `… ${digits(left)} characters before …\n` : "");
   const fresh = added.slice(-text.length);
   box.append(fresh ? text.slice(0, -fresh.length) : text);
   if (fresh) box.append(element("mark", fresh));

@@ -1,7 +1,7 @@
 // The tokens around the current step, coloured by how free each one was. They stand in rows of a fixed number,
 // so that a step makes one row anew at most.
 
-import { element, visible } from "./dom.js";
+import { digits, element, visible } from "./dom.js";
 
 const ROW = 50;
 const BEFORE = 2; // rows
@@ -55,10 +55,9 @@ export class Strip {
     if (this.current === null) return;
     this.current.setAttribute("aria-current", "step");
     // Only the box scrolls, never the page.
-    const { offsetTop, offsetHeight } = this.current;
-    const top = offsetTop - this.box.offsetTop;
-    if (top < this.box.scrollTop || top + offsetHeight > this.box.scrollTop + this.box.clientHeight) {
-      this.box.scrollTop = top - this.box.clientHeight / 3;
+    const [at, box] = [this.current.getBoundingClientRect(), this.box.getBoundingClientRect()];
+    if (at.top < box.top || at.bottom > box.bottom) {
+      this.box.scrollTop += at.top - box.top - box.height / 3;
     }
   }
 }
@@ -71,7 +70,7 @@ function rowOf(reading, start, end) {
     const step = steps[at - start];
     const token = element("span", step ? (step.token === null ? "■" : visible(step.text) || "∅") : "…", "token");
     if (step) token.classList.add(...kinds(step));
-    if (step?.allowed !== undefined) token.title = `${step.allowed.toLocaleString("en")} may come`;
+    if (step?.allowed !== undefined) token.title = `${digits(step.allowed)} may come`;
     token.dataset.place = at;
     row.append(token);
   }
