@@ -48,7 +48,7 @@ class Edges:
         """The configuration of some threads."""
         # Readings as JSON come first: where two readings meet again, the typed one is kept.
         if len(threads) > 1:
-            threads = sorted(set(threads), key=lambda thread: (thread.is_text, id(thread)))
+            threads = sorted(set(threads), key=lambda thread: (thread.is_text, thread.order))
         key = tuple(threads)
         found = self.configurations.get(key)
         if found is None:

@@ -14,6 +14,7 @@ leads) is stored on it and found again by every sequence that passes through.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from larksong.engine.attributes import RAW, Member, Value
@@ -164,10 +165,12 @@ class Live(NamedTuple):
 class Thread:
     """A terminal in the middle of being read on a stack."""
 
-    __slots__ = ("bound", "is_text", "stack", "state")
+    __slots__ = ("bound", "is_text", "order", "stack", "state")
 
     def __init__(self, stack: Stack, bound: Bound, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
+        self.order = next(_COUNT)
+        """the place among other threads: in which order they were met"""
         role = bound.terminal.role
         # A raw string is one reading of a value up to where its close marker has been read too.
         is_raw = role is Role.TEXT or stack.value is RAW
@@ -213,4 +216,5 @@ class Configuration:
 
 
 _KINDS = {Role.NAME: 2, Role.BEFORE_NAME: 3}
+_COUNT = count()
 _PIECES = (Role.NAME, Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)
