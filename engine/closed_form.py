@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from larksong.engine.attributes import Value
-from larksong.engine.path import Path, Piece
+from larksong.engine.path import LONGEST, Path, Piece
 from larksong.engine.stack import Bound, Stack, Thread
 from larksong.engine.tables import END
 from larksong.engine.terminals import Sub
@@ -51,6 +51,8 @@ class ClosedForms:
     def pieces(self, definition: Sub, value: Value) -> tuple[Piece, ...]:
         """The shortest text of the grammar that is entered for `value`, its markers by their ids."""
         data, at = definition.shortest(value).encode(), 0
+        if len(data) > LONGEST:
+            return (data,)
         found: list[Piece] = []
         for marker in self._marker.finditer(data) if self._marker is not None else ():
             found += (data[at : marker.start()], self._special[marker[0]])
@@ -64,6 +66,8 @@ class ClosedForms:
         `path`: the way behind it. Each place comes with the way from there.
         """
         pieces = self.pieces(definition, value)
+        if len(pieces) == 1 and isinstance(pieces[0], bytes) and len(pieces[0]) > LONGEST:
+            return
         units = tuple(chain.from_iterable(map(_units, pieces)))
         # For each number of units read: the places that are reached, and from where.
         levels: list[dict[Place, tuple[int, Place] | None]] = [{} for _ in range(len(units) + 1)]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from larksong.engine.attributes import Close, Seen, Value
 from larksong.engine.closed_form import ClosedForms, complete
 from larksong.engine.owed import Names, bit_of, name_of
-from larksong.engine.path import ENDED, UNREACHABLE, Path, Piece, spelled
+from larksong.engine.path import ENDED, LONGEST, UNREACHABLE, Path, Piece, spelled
 from larksong.engine.shortest import farthest, shortest_ends
 from larksong.engine.stack import Bound, Configuration, Return, Scope, Stack, Thread
 from larksong.engine.tables import END
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_FAR = 10_000  # places that a search goes through before it gives up: about a second
 _DEEPLY = 20  # searches within searches, long before Python's stack ends
 
 
@@ -129,7 +130,7 @@ class Closing:
             return self._paths[start]
         found = self._search(start)
         if found is None:
-            log.error("no way to the end in the grammar %r", self._automaton.grammar.title)
+            log.debug("the end of %r is out of reach", self._automaton.grammar.title)
             return self._paths.setdefault(start, None)
         return self._keep(*found)
 
@@ -156,6 +157,8 @@ class Closing:
         heappush(heap, (0, b"", count, start, None, False))
         while heap:
             size, text, _, node, origin, arrived = heappop(heap)
+            if size > LONGEST or len(origins) > _FAR:
+                break
             if arrived:
                 return _way(origins, node), node
             if node in origins:
@@ -164,7 +167,10 @@ class Closing:
             if is_end is not None:
                 if is_end(node):
                     return _way(origins, node), node
-            elif (rest := self._paths.get(node)) is not None:
+            elif node in self._paths:
+                rest = self._paths[node]
+                if rest is None:
+                    continue
                 count += 1
                 whole = text + b"".join(map(spelled, rest))
                 heappush(heap, (size + rest.size, whole, count, node, None, True))
@@ -174,6 +180,10 @@ class Closing:
                     count += 1
                     longer = text + b"".join(map(spelled, pieces))
                     heappush(heap, (len(longer), longer, count, following, (node, pieces), False))
+        if is_end is None:
+            # The next places on the way ask next: what is as far for them is not searched again.
+            for node in origins:
+                self._paths.setdefault(node, None)
         return None
 
     def _leads(self, node: Node) -> Iterator[Lead]:

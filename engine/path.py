@@ -18,7 +18,9 @@ Piece = bytes | int
 
 UNREACHABLE = 1 << 30
 """The cost where the end cannot be reached: too far away, no token for some byte, or a wrong grammar."""
-_MOST = 1 << 17  # bytes of a piece that are counted, in half a second: no answer is as long
+LONGEST = 1 << 17
+"""Bytes of a way, or of a piece of one, that are looked at; the end is out of reach beyond. To count the
+tokens of so many takes half a second, and no answer is as long."""
 _WINDOW = 32  # bytes of a token that are looked at: longer ones are runs of blanks and the like
 
 
@@ -67,7 +69,7 @@ class Path:
         assert rest._costs is not None
         if isinstance(piece, int):
             return [1 + rest._costs[0]]
-        if len(piece) > _MOST:
+        if len(piece) > LONGEST:
             return [UNREACHABLE] * (len(self._head) + 1)
         data = piece + rest._head
         costs = [UNREACHABLE] * len(piece) + rest._costs

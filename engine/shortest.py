@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from larksong.engine.dfa import DEAD, DFA, Counted, Words
 from larksong.engine.lexeme import Lexeme
+from larksong.engine.path import LONGEST
 from larksong.engine.terminals import TextUntil
 from larksong.engine.text import MatchedText
 
@@ -56,7 +57,10 @@ def _known(lexeme: Lexeme) -> _Known:
 
 
 def shortest_ends(lexeme: Lexeme, state: int) -> tuple[End, ...]:
-    """The shortest way out of a terminal for each outcome that it can still have (`Lexeme.outcome`)."""
+    """The shortest way out of a terminal for each outcome that it can still have (`Lexeme.outcome`).
+
+    None where it is longer than `LONGEST` bytes.
+    """
     known = _known(lexeme).ends
     found = known.get(state)
     if found is None:
@@ -68,6 +72,8 @@ def _ends(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
     if lexeme.words is not None:
         return _word_ends(lexeme, lexeme.words, state)
     if isinstance(lexeme.dfa, Counted):
+        if lexeme.dfa.minimum > LONGEST:
+            return {}
         filled, fill = _fill(lexeme.dfa, state)
         if fill:
             return {
@@ -108,7 +114,7 @@ def _search(lexeme: Lexeme, state: int) -> dict[Hashable, End]:
     seen: set[int] = set()
     while heap:
         length, path, at = heappop(heap)
-        if limit is not None and length > limit:
+        if length > LONGEST or (limit is not None and length > limit):
             break
         if at in seen:
             continue

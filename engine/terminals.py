@@ -310,6 +310,7 @@ class Sub:
 
     `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name),
     `shortest(value)` its shortest text: known without the grammar, so that finishing never has to build it.
+    Any text that is longer than `larksong.engine.path.LONGEST` bytes stands for all that are.
     """
 
     choose: Callable[[Value], Grammar] = field(repr=False)

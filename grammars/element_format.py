@@ -47,7 +47,7 @@ from larksong.grammars.schema import Schema
 from larksong.grammars.schema.references import escape
 from larksong.grammars.schema.shapes import ArrayShape, EnumShape, NumberShape, ObjectShape, StringShape
 from larksong.grammars.schema.values import json_text
-from larksong.grammars.shortest import shorter, shortest_json, shortest_string
+from larksong.grammars.shortest import joined, shorter, shortest_json, shortest_string
 from larksong.grammars.tools import Tool
 from larksong.grammars.wire_format import WireFormat
 
@@ -142,7 +142,7 @@ class ElementFormat(WireFormat):
                 self.key_open + name + self._shortest_value(parameters, parameters.nodes[nodes[name]])
                 for name in names
             )
-            options.append("".join(written) + min(self.function_close, key=len))
+            options.append(joined(written) + min(self.function_close, key=len))
         return shorter(*options)
 
     def _shortest_value(self, schema: Schema, shapes: Shapes) -> str:

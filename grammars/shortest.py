@@ -7,11 +7,12 @@ rounds instead of a queue).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from larksong.engine.dfa import DEAD, DFA
 from larksong.engine.languages import Language
+from larksong.engine.path import LONGEST
 from larksong.engine.terminals import Number
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.shapes import (
@@ -26,6 +27,8 @@ from larksong.grammars.schema.shapes import (
 )
 from larksong.grammars.schema.values import json_text
 
+OVERLONG = " " * (LONGEST + 1)
+"""Stands for every text that is longer than is worth knowing."""
 _CACHED = 1024
 _SEARCHED = 20_000
 
@@ -33,6 +36,17 @@ _SEARCHED = 20_000
 def shorter(*texts: str) -> str:
     """The shortest text in bytes, of equal ones the first by its bytes."""
     return min(texts, key=_size)
+
+
+def joined(texts: Iterable[str], separator: str = "") -> str:
+    """Texts one behind the other, `OVERLONG` where they are."""
+    found, size = [], 0
+    for text in texts:
+        size += len(text) + len(separator)
+        if size > LONGEST:
+            return OVERLONG
+        found.append(text)
+    return separator.join(found)
 
 
 def _size(text: str) -> tuple[int, bytes]:
@@ -81,7 +95,7 @@ def shortest_text(schema: Schema, shapes: tuple[Shape, ...], notation: Notation)
 def shortest_string(language: Language) -> str:
     """The shortest string of a language."""
     if not language.wanted and not language.unwanted and not language.excluded:
-        return " " * language.minimum
+        return " " * language.minimum if language.minimum <= LONGEST else OVERLONG
     return _shortest_text(language.bytes_dfa())
 
 
@@ -126,12 +140,16 @@ def _of_shape(shape: Shape, known: Mapping[Node, str], notation: Notation) -> st
 def _of_array(shape: ArrayShape, known: Mapping[Node, str]) -> str | None:
     count = max([shape.minimum, *(low for low, _ in shape.kinds)])
     items: list[str] = []
+    size = 0
     for i in range(count):
         place = shape.prefix[i] if i < len(shape.prefix) else shape.items
         # Where kinds are counted the first class counts for most of them.
         text = known.get(place[0].node) if place else None
         if text is None:
             return None
+        size += len(text) + 1
+        if size > LONGEST:
+            return OVERLONG
         items.append(text)
     return f"[{','.join(items)}]"
 
@@ -153,7 +171,7 @@ def _of_object(shape: ObjectShape, known: Mapping[Node, str], notation: Notation
         if len(others) < missing:
             return None
         members += others[:missing]
-    return f"{{{','.join(members)}}}"
+    return f"{{{joined(members, ',')}}}"
 
 
 def _shortest_text(dfa: DFA) -> str:

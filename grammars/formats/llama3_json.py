@@ -89,7 +89,7 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
             Stop(
                 self.call_marker.encode() + word,
                 ("CALL", "FUNCTION"),
-                # At the beginning of a turn such a text is a call, from the byte at which its name is certain.
+                # At the beginning of a turn such a text is a call, from the byte that makes its name certain.
                 refused_from=len(self.call_marker) + _certain(word, words),
                 label=name,
             )

@@ -1,5 +1,6 @@
 """Finishing within a budget: with enough tokens every turn ends, and all its calls are complete and valid."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
@@ -10,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from larksong.engine.budget import Budgeted
 from larksong.engine.engine import Engine
-from larksong.engine.events import Content, FunctionOpen
+from larksong.engine.events import Content, FunctionOpen, ParseEvent
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
@@ -21,7 +22,7 @@ from tests.support.masks import allowed
 from tests.support.random_tools import grammar_of, of_kind, policies, some_tools
 from tests.support.schemas import meaning
 from tests.support.turns import TOOLS, WEATHER
-from tests.support.vocabularies import cut, vocabulary
+from tests.support.vocabularies import cut, cut_with_markers, vocabulary
 from tests.support.walks import Walker
 
 FORMATS = pytest.mark.parametrize("name", format_names())
@@ -375,3 +376,42 @@ def test_forced_tokens_leave_enough_to_finish() -> None:
         assert inner.needed() <= budgeted.left
     # After the comma the long token would be lost, and with it the end.
     assert counts == {0: len(", "), 100: len(', "arguments": {"')}
+
+
+HUGE = {
+    "length": {"type": "string", "minLength": 10**15},
+    "items": {"type": "array", "items": {"type": "integer"}, "minItems": 10**9},
+    "nested items": {
+        "type": "array",
+        "items": {"type": "array", "items": {"type": "integer"}, "minItems": 10**5},
+        "minItems": 10**5,
+    },
+}
+
+
+@FORMATS
+@pytest.mark.parametrize("kind", HUGE)
+def test_an_end_too_far_away_is_out_of_reach_and_costs_no_time(name: str, kind: str) -> None:
+    value = HUGE[kind]
+    tools = [Tool("f", "", {"type": "object", "properties": {"a": value}, "required": ["a"]})]
+    began = time.process_time()
+    for policy in (REQUIRED, CallPolicy()):
+        start = matcher(name, policy=policy, tools=tools)
+        calls = wire_format(name).render_calls([("f", {"a": "ab" if value["type"] == "string" else [1, 1]})])
+        if policy.required:
+            assert start.needed() == FOREVER
+        events: list[ParseEvent] = []
+        for token in cut_with_markers(VOCABULARIES["markers"], calls.encode()):
+            if not start.allows(token):
+                break
+            assert allowed(start.mask_within(10)) <= allowed(start.mask())
+            events += start.advance(token)
+        assert FunctionOpen("f") in events
+    assert time.process_time() - began < 5
+
+
+@FORMATS
+def test_so_many_calls_that_they_never_end_cost_no_time(name: str) -> None:
+    began = time.process_time()
+    assert matcher(name, policy=CallPolicy(required=True, min_calls=10**9)).needed() == FOREVER
+    assert time.process_time() - began < 5
