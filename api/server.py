@@ -97,6 +97,9 @@ async def _on_api_error(request: Request, error: Exception) -> Response:
 
 async def _on_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    if "json" not in request.headers.get("content-type", "") and isinstance(error.body, bytes):
+        message = "The body is not read as JSON: send it with the header 'Content-Type: application/json'."
+        return error_response(ApiError(message, param="body", code="invalid_json"), request.url.path)
     return error_response(invalid_request(error.errors(), error.body), request.url.path)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import Any
 
 import openai
@@ -65,4 +66,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except openai.APIConnectionError as error:
+        sys.exit(
+            f"{error} Start a server first: larksong serve; LARKSONG_URL says where another one listens."
+        )

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Two tool calls, streamed, with nothing but curl. Start a server first: larksong serve
 # The lines come while the model writes: a call's name first, then its arguments piece by piece.
-curl --no-buffer --silent "${LARKSONG_URL:-http://127.0.0.1:8000}/v1/chat/completions" \
+curl --no-buffer --silent --show-error "${LARKSONG_URL:-http://127.0.0.1:8000}/v1/chat/completions" \
   --header 'Content-Type: application/json' \
   --data @- <<'JSON'
 {

@@ -32,6 +32,13 @@ class Schema:
     widened: tuple[Widened, ...] = ()
 
 
+_ELSEWHERE = frozenset(
+    ("additionalProperties", "unevaluatedProperties", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf")
+    + ("not", "if", "dependentSchemas", "dependencies")
+)
+"""Keywords by which members may be declared elsewhere than in the schema's own `properties`."""
+
+
 def read_schema(schema: Any, options: Options = DEFAULT_OPTIONS) -> Schema:
     """Reads a schema as the standard has it. Raises `InvalidSchema` or `Unenforceable`."""
     return _read(schema, options, None, _unchanged)
@@ -47,6 +54,8 @@ def read_parameters(schema: Any, tool: str, options: Options = DEFAULT_OPTIONS) 
             tool=tool,
             pointer="",
         )
+    if _ELSEWHERE.isdisjoint(schema):
+        schema = {**schema, "additionalProperties": False}  # so counts of members can be kept, too
     return _read(schema, options, tool, _closed)
 
 
@@ -64,9 +73,11 @@ def _closed(shapes: tuple[Shape, ...], compiler: Compiler) -> tuple[Shape, ...]:
         if isinstance(shape, ObjectShape)
     ]
     if not shapes:
-        compiler.document.invalid("", None, "nothing can satisfy it")
+        document.invalid("", None, "nothing can satisfy it")
+    if not found and "type" in document.records[document.root].keywords:
+        document.invalid("/type", "type", "a tool's parameters must have the type object")
     if not found:
-        compiler.document.invalid("/type", "type", "a tool's parameters must have the type object")
+        document.invalid("", None, "no object can satisfy it")
     return tuple(found)
 
 

@@ -218,6 +218,15 @@ def test_health_answers(http: httpx.Client) -> None:
     assert http.get("../health").json() == {"status": "ok"}
 
 
+@pytest.mark.parametrize("headers", [{}, {"content-type": "text/plain"}])
+def test_a_body_that_is_not_said_to_be_json_is_refused_with_the_header(
+    http: httpx.Client, headers: dict[str, str]
+) -> None:
+    answer = http.post("/chat/completions", content=json.dumps(_body()), headers=headers)
+    assert answer.status_code == 400
+    assert "Content-Type: application/json" in answer.json()["error"]["message"]
+
+
 def test_lone_surrogates_in_a_message_are_replaced(http: httpx.Client) -> None:
     body = json.dumps(_body(messages=[{"role": "user", "content": "cut \ud83d"}]))
     answer = http.post("/chat/completions", content=body, headers={"content-type": "application/json"})

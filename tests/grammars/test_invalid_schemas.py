@@ -165,3 +165,24 @@ def test_each_limit_refuses_what_is_beyond_it(limits: Limits, schema: Any) -> No
     with pytest.raises((InvalidSchema, Unenforceable)) as caught:
         read_schema(schema, Options(limits=limits))
     assert caught.value.pointer is not None
+
+
+@pytest.mark.parametrize(
+    "member", [{"enum": []}, {"type": "number", "minimum": 3, "maximum": 2}, {"not": {}}, False]
+)
+def test_a_tool_whose_required_member_cannot_be_has_no_call(member: Any) -> None:
+    """Without a type everything but an object would do: it is not the type that is wrong."""
+    with pytest.raises(InvalidSchema, match="no object can satisfy it"):
+        read_parameters({"properties": {"a": member}, "required": ["a"]}, "f")
+    with pytest.raises(InvalidSchema, match="must have the type object"):
+        read_parameters({"type": ["string", "null"]}, "f")
+
+
+def test_the_members_of_a_tool_are_counted_since_it_is_closed() -> None:
+    options = Options(widen=False)
+    properties: dict[str, Any] = {"a": {"type": "integer"}, "b": {"type": "integer"}}
+    schema = {"type": "object", "properties": properties, "minProperties": 2}
+    (shape,) = read_parameters(schema, "f", options).shapes
+    assert shape == read_parameters({**schema, "additionalProperties": False}, "f", options).shapes[0]
+    with pytest.raises(Unenforceable):
+        read_parameters({**schema, "additionalProperties": True}, "f", options)
