@@ -32,10 +32,10 @@ class Schema:
     widened: tuple[Widened, ...] = ()
 
 
-_ELSEWHERE = frozenset(
-    ("additionalProperties", "unevaluatedProperties", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf")
-    + ("not", "if", "dependentSchemas", "dependencies")
-)
+_ELSEWHERE = {
+    *("additionalProperties", "unevaluatedProperties", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf"),
+    *("not", "if", "dependentSchemas", "dependencies"),
+}
 """Keywords by which members may be declared elsewhere than in the schema's own `properties`."""
 
 
