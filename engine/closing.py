@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_FAR = 10_000  # places that a search goes through before it gives up: about a second
+_FAR = 5_000  # places that a search goes through before it gives up: half a second
 _DEEPLY = 20  # searches within searches, long before Python's stack ends
 
 

@@ -221,7 +221,9 @@ def test_what_was_asked_is_logged_on_request(logged: Callable[[], str]) -> None:
 
 
 def test_a_port_in_use_is_refused_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("larksong.api.command_model.load_model", lambda settings: pytest.fail("it was loaded"))
+    monkeypatch.setattr(
+        "larksong.api.command_model.load_model", lambda settings: pytest.fail("it was loaded")
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         result = CliRunner().invoke(app, ["serve", "--port", str(port)])
