@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,8 @@ def chatting(served: Served, *arguments: str) -> Iterator[Any]:
         timeout=90,
         dimensions=(50, 100),
         env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8"},
+        # Shells let what they start in the background ignore Ctrl-C, and children inherit that.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     try:
         child.expect(YOU)
