@@ -185,7 +185,7 @@ class Model:
 
     def warm_up(self) -> None:
         """Do now what no request should wait for; from then on the garbage collector passes over it."""
-        warm_up(self._engine)
+        warm_up(self._engine, [self.wire_format.name])
         settle_down()
 
     async def prepare(self, request: TurnRequest) -> Turn:

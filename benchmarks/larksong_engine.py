@@ -18,7 +18,7 @@ class Larksong(LarksongBench):
 
     def __init__(self, workload: Workload) -> None:
         vocabulary = Vocabulary.from_tokenizer(workload.tokenizer, eos=[workload.eos], width=workload.width)
-        super().__init__(vocabulary, workload.tokenizer)
+        super().__init__(vocabulary, workload.tokenizer, ("hermes", "qwen3_coder"))
 
     def version(self) -> str:
         return version("larksong")
