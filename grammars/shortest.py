@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain, repeat
 
 from larksong.engine.dfa import DEAD, DFA
 from larksong.engine.languages import Language
@@ -139,19 +140,16 @@ def _of_shape(shape: Shape, known: Mapping[Node, str], notation: Notation) -> st
 
 def _of_array(shape: ArrayShape, known: Mapping[Node, str]) -> str | None:
     count = max([shape.minimum, *(low for low, _ in shape.kinds)])
-    items: list[str] = []
-    size = 0
-    for i in range(count):
-        place = shape.prefix[i] if i < len(shape.prefix) else shape.items
-        # Where kinds are counted the first class counts for most of them.
+    # Where kinds are counted the first class counts for most of them.
+    places = [*shape.prefix[:count], *([shape.items] if count > len(shape.prefix) else [])]
+    texts: list[str] = []
+    for place in places:
         text = known.get(place[0].node) if place else None
         if text is None:
             return None
-        size += len(text) + 1
-        if size > LONGEST:
-            return OVERLONG
-        items.append(text)
-    return f"[{','.join(items)}]"
+        texts.append(text)
+    more = repeat(texts[-1], count - len(texts)) if texts else ()
+    return f"[{joined(chain(texts, more), ',')}]"
 
 
 def _of_object(shape: ObjectShape, known: Mapping[Node, str], notation: Notation) -> str | None:
