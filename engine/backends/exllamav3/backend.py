@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from exllamav3 import Cache, CacheLayer_quant, Config, Generator, Model
 from exllamav3 import Tokenizer as ExllamaTokenizer
-from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.errors import ModelNotFound, NotAModel
@@ -20,7 +19,7 @@ from larksong.engine.backends.exllamav3.version import TESTED, installed
 from larksong.engine.backends.exllamav3.vocabulary import vocabulary_of
 from larksong.engine.backends.exllamav3.worker import Worker
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.model_folder import FolderBackend, ModelFolder
 from larksong.engine.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ _log = logging.getLogger(__name__)
 _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 
 
-class ExllamaV3Backend:
+class ExllamaV3Backend(FolderBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
     unheeded: frozenset[str] = frozenset()
@@ -43,11 +42,11 @@ class ExllamaV3Backend:
         draft: tuple[Model, Cache] | None = None,
     ) -> None:
         """`cache` and `draft` were made before `model` was loaded, as exllamav3 wants it."""
+        super().__init__(folder)
         self._model = model
         self._cache = cache
         self._draft = draft
         self._exllama_tokenizer = tokenizer
-        self._folder = folder
         self._settings = settings
         self._vocabulary = vocabulary_of(tokenizer)
         self._worker = Worker(self._make_generator)
@@ -76,32 +75,12 @@ class ExllamaV3Backend:
         return cls(loaded, cache, tokenizer, folder, settings, draft)
 
     @property
-    def name(self) -> str:
-        return self._folder.name
-
-    @property
     def vocabulary(self) -> Vocabulary:
         return self._vocabulary
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        return self._folder.tokenizer
-
-    @property
     def context_length(self) -> int:
         return self._context_length
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._folder.chat_template
-
-    @property
-    def bos_token(self) -> str:
-        return self._folder.bos_token
-
-    @property
-    def eos_token(self) -> str:
-        return self._folder.eos_token
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
