@@ -23,7 +23,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from functools import partial
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -35,12 +37,8 @@ install()
 import numpy as np  # noqa: E402
 
 from benchmarks.server import Running  # noqa: E402
-from larksong.engine.backends.base import Finish, Generation, Sampling, Step  # noqa: E402
-from larksong.engine.backends.exllamav3.sequence import Sequence as Job  # noqa: E402
-from larksong.engine.backends.replay import text_ids  # noqa: E402
-from larksong.engine.engine import Engine  # noqa: E402
-from larksong.grammars import wire_format  # noqa: E402
-from larksong.grammars.envelope import text_grammar  # noqa: E402
+from larksong.engine.backends.base import Finish, Generation, Step  # noqa: E402
+from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend  # noqa: E402
 from tests.exllamav3.folder import write_folder  # noqa: E402
 from tests.exllamav3.serving import Served, serving  # noqa: E402
 
@@ -84,20 +82,28 @@ class _Nobody:
             self.over.set()
 
 
-def _detached(served: Served, engine: Engine, streams: int, tokens: int) -> None:
-    """Run what the server makes of the clients' requests, read by nobody."""
-    backend = served.backend
-    grammar = text_grammar(wire_format("hermes"), backend.vocabulary)
+@contextmanager
+def _recorded(backend: ExllamaV3Backend) -> Iterator[list[Generation]]:
+    """What the server asks of the backend meanwhile."""
+    generations: list[Generation] = []
+    generate = backend.generate
+
+    def record(generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+        matcher = generation.matcher and generation.matcher.fork()
+        generations.append(replace(generation, matcher=matcher))
+        return generate(generation)
+
+    backend.generate = record  # type: ignore[method-assign]
+    yield generations
+    del backend.generate
+
+
+def _detached(backend: ExllamaV3Backend, generations: list[Generation]) -> None:
+    """Run what the server made of the clients' requests, read by nobody."""
     sequences = []
-    for number in range(streams):
-        prompt = tuple(backend.tokenizer.encode(f"question {number}\n").ids)
-        sequence = Job(
-            Generation(prompt, engine.matcher(grammar), Sampling(seed=number), tokens),
-            backend._exllama_tokenizer,
-            backend.vocabulary,
-            backend.context_length,
-            2048,
-        )
+    for generation in generations:
+        matcher = generation.matcher and generation.matcher.fork()
+        sequence = backend.sequence(replace(generation, matcher=matcher))
         sequence.handover = _Nobody()  # type: ignore[assignment]
         sequences.append(sequence)
     for sequence in sequences:
@@ -137,26 +143,25 @@ def measure(streams: int, runs: int, tokens: int = TOKENS) -> dict[str, Any]:
     """
     arms: dict[str, list[tuple[float, float]]] = {"idle": [], "elsewhere": [], "attached": []}
     with tempfile.TemporaryDirectory() as folder, serving(write_folder(Path(folder) / "model")) as served:
+        backend = served.backend
         served.model.step_seconds = STEP_SECONDS
         # One prompt in every step, not in every fifth: all streams soon run together.
-        served.backend._worker.generator.prefill_cooldown = 0
+        backend._worker.generator.prefill_cooldown = 0
         likes = np.random.default_rng(0).standard_normal(served.model.width).astype(np.float32)
-        likes[sorted(served.backend.vocabulary.eos_ids)] = -50
+        likes[sorted(backend.vocabulary.eos_ids)] = -50
         served.model.policy = lambda prefix: likes
-        encode = partial(text_ids, served.backend.tokenizer, served.backend.vocabulary)
-        engine = Engine(served.backend.vocabulary, encode=encode)
-
-        _detached(served, engine, streams, tokens)
+        with _recorded(backend) as generations:
+            _finish(_clients(served.url, streams, tokens, "small"))
         pace = 1000 / _steps(served, streams)[0]
         with Running("larksong", False, pace) as other:
             for _ in range(runs):
                 served.model.begun.clear()
-                _detached(served, engine, streams, tokens)
+                _detached(backend, generations)
                 arms["idle"].append(_steps(served, streams))
 
                 served.model.begun.clear()
                 clients = _clients(f"http://127.0.0.1:{other.port}/v1", streams, tokens, "recorded")
-                _detached(served, engine, streams, tokens)
+                _detached(backend, generations)
                 arms["elsewhere"].append(_steps(served, streams))
                 _finish(clients)
 

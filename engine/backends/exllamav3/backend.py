@@ -84,7 +84,11 @@ class ExllamaV3Backend(FolderBackend):
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
-        sequence = Sequence(
+        return self._run(self.sequence(generation))
+
+    def sequence(self, generation: Generation) -> Sequence:
+        """What the worker runs for a generation."""
+        return Sequence(
             generation,
             self._exllama_tokenizer,
             self._vocabulary,
@@ -92,7 +96,6 @@ class ExllamaV3Backend(FolderBackend):
             self._settings.requeue_tokens,
             self._settings.mass_share,
         )
-        return self._run(sequence)
 
     async def _run(self, sequence: Sequence) -> AsyncGenerator[Step | Finish, None]:
         handover = sequence.handover = Handover[Item](_UNREAD_STEPS, self._worker.wake)
