@@ -72,7 +72,7 @@ def _inline(grammar: Grammar) -> Grammar:
 
 
 def _with_stops(terminal: Terminal, renamed: Callable[[str, object], str]) -> Terminal:
-    """A terminal whose text's stops complete others under their new names: of the name and the stop's label."""
+    """A terminal whose text's stops complete others under new names, by name and the stop's label."""
     definition = terminal.definition
     if not isinstance(definition, TextUntil) or not definition.stops:
         return terminal
