@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -69,8 +70,9 @@ def show(
     else:
         token = "" if vocabulary.width == _BYTES else f", in token {found.token}"
         console.print(f"refused at byte {found.offset}{token}{read}")
-    before = _quoted(data[max(found.offset - _BEFORE, 0) : found.offset])
-    after = _quoted(data[found.offset : found.offset + _AFTER])
+    start = _whole_character(data, max(found.offset - _BEFORE, 0))
+    before = _quoted(data[start : found.offset])
+    after = _quoted(data[found.offset : _whole_character(data, found.offset + _AFTER)])
     console.print(Text.assemble("  ", (before, "green"), (after or "▏", "bold red")), soft_wrap=True)
     if found.complete:
         return
@@ -138,8 +140,12 @@ def command(
             assert tools is not None
             made = tuple(tool(spec, schemas) for spec in tools_of(read_json(tools)))
             request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
-        engine, ids = _tokens(written, tokenizer, eos)
-        found = explain_turn(request, engine, ids)
+        engine, cut = _tokens(tokenizer, eos)
+        found = explain_turn(request, engine, cut(written))
+        line = written.removesuffix(b"\n").removesuffix(b"\r")
+        if not found.allowed and found.offset >= len(line):
+            # The last line's end, as editors write it, is the file's and not the model's.
+            written, found = line, explain_turn(request, engine, cut(line))
     except (GrammarsError, EngineError) as error:
         fail(str(error))
     name = request.format.name if request.format is not None else None
@@ -156,15 +162,16 @@ def _policy(choice: str) -> CallPolicy:
     return CallPolicy(required=True, min_calls=1, max_calls=1, only=choice)
 
 
-def _tokens(text: bytes, tokenizer: Path | None, eos: str | None) -> tuple[Engine, list[int]]:
+def _tokens(tokenizer: Path | None, eos: str | None) -> tuple[Engine, Callable[[bytes], list[int]]]:
+    """An engine of a vocabulary, and what cuts text into its tokens."""
     if tokenizer is None:
-        return byte_engine(), list(text)
+        return byte_engine(), list
     file = tokenizer / "tokenizer.json" if tokenizer.is_dir() else tokenizer
     if not file.is_file():
         raise VocabularyError(f"there is no tokenizer at {file}")
     vocabulary = Vocabulary.from_tokenizer(file, eos=[eos or end_token(file)])
-    ids = text_ids(Tokenizer.from_file(str(file)), vocabulary, text.decode(errors="replace"))
-    return Engine(vocabulary), ids
+    read = Tokenizer.from_file(str(file))
+    return Engine(vocabulary), lambda text: text_ids(read, vocabulary, text.decode(errors="replace"))
 
 
 def _token_text(vocabulary: Vocabulary, token: int) -> str:
@@ -172,6 +179,13 @@ def _token_text(vocabulary: Vocabulary, token: int) -> str:
     if data:
         return data.decode(errors="replace")
     return next((name for name, each in vocabulary.special.items() if each == token), "")
+
+
+def _whole_character(data: bytes, at: int) -> int:
+    """The first place from `at` on where no character of UTF-8 is cut in two."""
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at
 
 
 def _quoted(data: bytes) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from larksong.api.chat_requests import refusal, turn_request
@@ -11,13 +10,14 @@ from larksong.api.compat import NoCompat
 from larksong.api.errors import ApiError
 from larksong.api.explain import as_json
 from larksong.api.generation import Model, TurnRequest
+from larksong.api.inspector.cutting import BYTES, Cutting, as_served, in_bytes
 from larksong.api.inspector.live import LiveTurn
 from larksong.api.inspector.reading import Reading
 from larksong.api.inspector.schemas import Question, TextQuestion
 from larksong.api.inspector.sources import Compat, Loose, Masked, Source
 from larksong.api.limits import check_limits
 from larksong.api.settings import Settings
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.expand import expand
 from larksong.engine.grammar import Grammar
@@ -26,6 +26,7 @@ from larksong.grammars import GrammarsError, Tool, format_names, wire_format
 from larksong.grammars.explain import Request, explain_turn
 
 MAX_TEXT = 4 << 20  # bytes
+MAX_TOKENS = 1_500_000
 _MAX_EXPLAINED = 20_000  # tokens up to which a refusal is traced to its keyword
 
 
@@ -33,7 +34,7 @@ def grammar_text(question: Question, model: Model, settings: Settings) -> str:
     """The grammar of the question's tools as Lark text. Raises ApiError."""
     asked = _asked(question, model, settings)
     try:
-        found = _grammar(question, asked, model)
+        found = _grammar(question, asked, _cutting(question, model).vocabulary)
         # Open grammars know no names by which their tools could be put in place.
         return expand(found).lark() if question.mode == "schema" else found.lark()
     except (GrammarsError, RecursionError) as error:
@@ -41,24 +42,31 @@ def grammar_text(question: Question, model: Model, settings: Settings) -> str:
 
 
 def read_text(question: TextQuestion, model: Model, settings: Settings) -> Reading:
-    """A turn read from text, cut as the served tokenizer cuts it. Raises ApiError."""
+    """A turn read from text. Raises ApiError."""
     if len(question.text.encode(errors="replace")) > MAX_TEXT:
         raise ApiError(f"The text is longer than {MAX_TEXT} bytes.", param="text", code="text_too_large")
     asked = _asked(question, model, settings)
-    vocabulary = model.backend.vocabulary
+    cutting = _cutting(question, model)
     case = _case(asked.wire_format.name, asked.tools, question.mode, question.in_reasoning)
     case["text"] = question.text
     try:
-        source = _source(question, asked, model)
-        reading = Reading(source, model.token_text, partial(_spelled, vocabulary), case)
-        ids = text_ids(model.backend.tokenizer, vocabulary, question.text)
+        source = _source(question, asked, cutting.engine)
+        reading = Reading(source, cutting, case)
+        ids = cutting.cut(question.text)
+        if len(ids) > MAX_TOKENS:
+            raise ApiError(
+                f"The text has {len(ids)} tokens, more than {MAX_TOKENS}.",
+                param="text",
+                code="text_too_large",
+            )
         reading.feed(ids)
         reading.end()
         if source.fault and len(reading) <= _MAX_EXPLAINED and asked.calls is not None:
             request = Request(
                 asked.wire_format, tuple(_callable(asked)), asked.calls, in_reasoning=question.in_reasoning
             )
-            reading.refusal = as_json(explain_turn(request, model.engine, ids[: len(reading)]), vocabulary)
+            found = explain_turn(request, cutting.engine, ids[: len(reading)])
+            reading.refusal = as_json(found, cutting.vocabulary)
     except (GrammarsError, RecursionError) as error:
         raise refusal(error, question.request) from error
     except (EngineError, NoCompat) as error:
@@ -77,7 +85,7 @@ def follow(turn: LiveTurn, model: Model) -> Reading:
         source = Loose(wire_format(format), (), model.engine, in_reasoning=plan.in_reasoning)
     else:
         source = Masked(plan.start.fork(), plan.tools, model.backend.vocabulary)
-    return Reading(source, model.token_text, partial(_spelled, model.backend.vocabulary), case)
+    return Reading(source, as_served(model), case)
 
 
 def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:
@@ -88,18 +96,22 @@ def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:
         raise refusal(error, question.request) from error
 
 
-def _source(question: Question, asked: TurnRequest, model: Model) -> Source:
-    vocabulary = model.backend.vocabulary
+def _cutting(question: Question, model: Model) -> Cutting:
+    return in_bytes() if question.tokenizer == BYTES else as_served(model)
+
+
+def _source(question: Question, asked: TurnRequest, engine: Engine) -> Source:
+    vocabulary = engine.vocabulary
     if question.mode == "schema":
-        start = model.engine.matcher(_grammar(question, asked, model))
+        start = engine.matcher(_grammar(question, asked, vocabulary))
         return Masked(start, asked.tools, vocabulary)
     if question.mode == "compat":
         return Compat(asked.wire_format.name, vocabulary, in_reasoning=question.in_reasoning)
-    return Loose(asked.wire_format, asked.tools, model.engine, in_reasoning=question.in_reasoning)
+    return Loose(asked.wire_format, asked.tools, engine, in_reasoning=question.in_reasoning)
 
 
-def _grammar(question: Question, asked: TurnRequest, model: Model) -> Grammar:
-    vocabulary, wire = model.backend.vocabulary, asked.wire_format
+def _grammar(question: Question, asked: TurnRequest, vocabulary: Vocabulary) -> Grammar:
+    wire = asked.wire_format
     if question.mode != "schema":
         return wire.open_grammar(asked.tools, vocabulary, in_reasoning=question.in_reasoning)
     if asked.calls is None:
@@ -109,15 +121,6 @@ def _grammar(question: Question, asked: TurnRequest, model: Model) -> Grammar:
 
 def _callable(asked: TurnRequest) -> list[Tool]:
     return [tool for tool in asked.tools if asked.allowed is None or tool.name in asked.allowed]
-
-
-def _spelled(vocabulary: Vocabulary, tokens: Sequence[int]) -> str:
-    """The text of tokens; markers spelled out, ends of turns left out."""
-    markers = {id: text.encode() for text, id in vocabulary.special.items()}
-    written = (
-        vocabulary.tokens[each] or markers.get(each, b"") for each in tokens if each not in vocabulary.eos_ids
-    )
-    return b"".join(written).decode(errors="replace")
 
 
 def _case(format: str, tools: Sequence[Tool], mode: str, in_reasoning: bool) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
+from larksong.api.inspector.cutting import Cutting
 from larksong.api.inspector.schemas import Assembled, CallTail, Page, StepShape, Terminal
 from larksong.api.inspector.sources import Source
 from larksong.api.schemas import EventInfo
@@ -23,24 +24,16 @@ TAIL = 20_000  # characters of an assembled text that a page begins with
 
 
 class Reading:
-    """One turn. `names`: how a token reads; `spell`: the text of tokens; `case`: a line for `larksong parse`,
-    whose text is spelled from the tokens where it has none.
+    """One turn. `case`: a line for `larksong parse`, whose text is spelled from the tokens where it has none.
 
     Thread-safe. Masks and terminals are looked up when a page is asked for, so a long text is read fast.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        names: Callable[[int], str],
-        spell: Callable[[Sequence[int]], str],
-        case: dict[str, Any],
-    ) -> None:
+    def __init__(self, source: Source, cutting: Cutting, case: dict[str, Any]) -> None:
         self._case = case
-        self._spell = spell
+        self._cutting = cutting
         self.refusal: dict[str, Any] | None = None
         self._source = source
-        self._names = names
         self._tokens: list[int] = []
         self._events: list[Sequence[EventInfo]] = []
         self._deltas: list[Sequence[Delta]] = []
@@ -75,7 +68,7 @@ class Reading:
         if "text" in self._case:
             return self._case
         with self._lock:
-            return {**self._case, "text": self._spell(self._tokens)}
+            return {**self._case, "text": self._cutting.spelled(self._tokens)}
 
     def end(self) -> None:
         """The turn is over: what was held back is given out at the place after the last token."""
@@ -97,6 +90,7 @@ class Reading:
                 "session": session,
                 "start": start,
                 "count": count,
+                "tokens": self._cutting.vocabulary.width,
                 "unread": self._unread,
                 "complete": self._complete,
                 "growing": not self._ended,
@@ -117,7 +111,7 @@ class Reading:
             token = None if last else self._tokens[place]
             step: StepShape = {
                 "token": token,
-                "text": "" if token is None else self._names(token),
+                "text": "" if token is None else self._cutting.name(token),
                 "special": token is not None and self._source.is_special(token),
                 "refused": bool(self._source.fault) and place == len(self._tokens) - 1,
                 "events": list(self._events[place]) if place < len(self._events) else [],
@@ -135,7 +129,7 @@ class Reading:
         here = cursor.configuration
         step["allowed"] = self._counts.of(mask)
         if step["allowed"] <= FEW:
-            step["few"] = [self._names(token) for token in _bits(mask)]
+            step["few"] = [self._cutting.name(token) for token in _bits(mask)]
         step["live"] = [terminals.setdefault(each, len(terminals)) for each in live(here)]
         step["stack"] = _depth(here)
 

@@ -13,6 +13,7 @@ from fastapi.responses import RedirectResponse
 from larksong.api.errors import ApiError
 from larksong.api.generation import Model
 from larksong.api.inspector import reader
+from larksong.api.inspector.cutting import BYTES
 from larksong.api.inspector.example import example
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
@@ -44,8 +45,11 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
     routes = APIRouter(prefix="/inspector", include_in_schema=False)
     sessions = Sessions()
 
-    def model() -> Model:
-        return next(iter(served.models.values()))
+    def model(tokenizer: str | None = None) -> Model:
+        """The one of this name; the first where none is meant."""
+        if tokenizer in (None, BYTES):
+            return next(iter(served.models.values()))
+        return served.model(tokenizer)
 
     @routes.get("")
     async def to_page() -> Response:
@@ -70,6 +74,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
             "format": model().wire_format.name,
             "formats": list(format_names()),
             "modes": ["schema", "open", "compat"],
+            "tokenizers": [*served.models, BYTES],
             "tokens": model().backend.vocabulary.width,
             "example": example(),
         }
@@ -77,12 +82,14 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
     @routes.post("/api/grammar")
     async def grammar(body: Question) -> GrammarText:
         """The grammar of some tools."""
-        return {"lark": await asyncio.to_thread(reader.grammar_text, body, model(), served.settings)}
+        asked = model(body.tokenizer)
+        return {"lark": await asyncio.to_thread(reader.grammar_text, body, asked, served.settings)}
 
     @routes.post("/api/read")
     async def read(body: TextQuestion) -> Page:
         """Read a text; the first steps."""
-        reading = await asyncio.to_thread(reader.read_text, body, model(), served.settings)
+        asked = model(body.tokenizer)
+        reading = await asyncio.to_thread(reader.read_text, body, asked, served.settings)
         return await asyncio.to_thread(reading.page, sessions.add(reading), 0, PAGE)
 
     @routes.get("/api/steps")

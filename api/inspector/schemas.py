@@ -16,12 +16,14 @@ Mode = Literal["schema", "open", "compat"]
 class Question(RequestPart):
     """A chat request, of which tools, tool_choice and tool_format count, and how its answer is read.
 
-    `in_reasoning`: the prompt ended inside reasoning.
+    `in_reasoning`: the prompt ended inside reasoning. `tokenizer`: a served model, whose tokenizer cuts the
+    text, or "single bytes"; the first model where it is not said.
     """
 
     request: ChatRequest
     mode: Mode = "schema"
     in_reasoning: bool = False
+    tokenizer: str | None = None
 
 
 class TextQuestion(Question):
@@ -37,6 +39,7 @@ class About(TypedDict):
     format: str
     formats: list[str]
     modes: list[str]
+    tokenizers: list[str]
     tokens: int
     example: dict[str, Any]
 
@@ -98,6 +101,7 @@ class Assembled(TypedDict):
 
 class Page(TypedDict):
     """Some steps of a reading. `count`: the steps that there are, the place after the last one included.
+    `tokens`: the width of the vocabulary.
 
     `unread`: tokens after a refused one. `growing`: a live turn that goes on.
     """
@@ -105,6 +109,7 @@ class Page(TypedDict):
     session: str
     start: int
     count: int
+    tokens: int
     unread: int
     complete: bool
     growing: bool

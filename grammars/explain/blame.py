@@ -60,15 +60,22 @@ def edits_of(places: list[Place], tool: Tool | None, name: str | None) -> list[E
 def blamed(
     near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], Answer]
 ) -> list[Edit]:
-    """One keyword without which the text goes on; else a few that do it together, of one value if so."""
-    single = sorted((edit for level in near for edit in level), key=lambda edit: edit.rank)
+    """One keyword without which the text goes on; else a few that do it together, of one value if so.
+
+    Alternatives may each have it: then it is that of all through which the text could go on.
+    """
+    # Joining keywords and types come last, those of the value itself before those of what it stands in.
+    deep = [(depth if edit.rank else -1, edit) for depth, level in enumerate(near) for edit in level]
+    single = [edit for _, edit in sorted(deep, key=lambda each: (each[0], each[1].rank))]
     perhaps: list[Edit] = []
     for edit in islice(dict.fromkeys([*single, *every]), _MAX_EDITS):
         if edit.rank and perhaps:
             break
         answer = goes_on((edit,))
         if answer is Answer.YES:
-            return [edit]
+            level = next((level for level in near if edit in level), ())
+            others = [each for each in level if each.keyword == edit.keyword and each != edit]
+            return [edit, *(each for each in others if goes_on((each,)) is Answer.YES)]
         if answer is Answer.PERHAPS:
             perhaps.append(edit)
     if perhaps:

@@ -92,6 +92,23 @@ def test_a_schema_is_asked_without_tools(tmp_path: Path) -> None:
     assert [(each["tool"], each["pointer"]) for each in found["wanted"]] == [(None, "/required")]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_files_last_line_end_is_not_the_models(tmp_path: Path, end: str) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(PARAMETERS), encoding="utf-8")
+    found = as_json('{"city": "Rome"}' + end, "--schema", str(schema), status=0)
+    assert (found["complete"], found["offset"]) == (True, 16)
+    assert as_json('{"city": "Rome"}\n' + end, "--schema", str(schema))["offset"] == 16
+
+
+def test_no_character_is_cut_in_two(tools: str) -> None:
+    text = WRONG.replace("Rome", "é" * 40).replace("kelvin", "é" * 40)
+    for city in ("", "x"):
+        assert "\ufffd" not in explain(
+            text.replace("éé", city + "éé", 1), "--tools", tools, "--format", "hermes"
+        )
+
+
 def test_a_tokenizer_tells_the_token(tools: str, tmp_path: Path, byte_tokenizer: Tokenizer) -> None:
     file = tmp_path / "tokenizer.json"
     byte_tokenizer.save(str(file))

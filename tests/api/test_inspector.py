@@ -93,6 +93,19 @@ def assembled(page: dict[str, Any]) -> dict[str, Any]:
     return {"calls": calls, **said}
 
 
+def test_a_text_is_cut_by_the_tokenizer_that_is_chosen(inspector: Inspector) -> None:
+    text = wire_format("qwen3_coder").render_call("get_weather", CALL)
+    found = inspector.read(text, tokenizer="single bytes")
+    assert (found["count"], found["tokens"]) == (len(text.encode()) + 1, 257)
+    assert [step["text"] for step in found["steps"][:5]] == ["<", "t", "o", "o", "l"]
+    assert "\\xc3" in [step["text"] for step in found["steps"]]  # of "Æ"
+    named = inspector.read(text, tokenizer=inspector.model)
+    assert named["count"] == inspector.read(text)["count"]
+    assert inspector.case(found["session"]) == inspector.case(named["session"])
+    answer = inspector.http.post("read", json=inspector.question(text, tokenizer="no_such"))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
+
+
 def test_it_is_off_by_default() -> None:
     with serving("Hello.") as served:
         base = str(served.client.base_url).removesuffix("/v1/")

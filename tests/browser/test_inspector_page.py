@@ -92,7 +92,18 @@ def test_every_control_can_be_reached_with_tab(page: InspectorPage) -> None:
     for _ in range(30):
         ActionChains(page.chrome).send_keys(Keys.TAB).perform()
         reached.add(page.chrome.execute_script("return document.activeElement.id"))
-    assert {"format", "mode", "choice", "reasoning", "tools", "text", "example", "save", "open"} <= reached
+    assert {
+        "format",
+        "mode",
+        "tokenizer",
+        "choice",
+        "reasoning",
+        "tools",
+        "text",
+        "example",
+        "save",
+        "open",
+    } <= reached
     assert {"first", "back", "forward", "last", "place", "strip"} <= reached
 
 
@@ -133,6 +144,25 @@ def test_a_malformed_question_is_told_and_the_page_goes_on(
     page.ask([tool("f", a=STRING)], call("f", a="x"))
     assert page.error() == ""
     assert "a whole turn" in page.text("verdict")
+
+
+def test_the_refused_token_is_shown_with_what_might_have_come(page: InspectorPage) -> None:
+    named = [tool("f", unit={"enum": ["celsius", "fahrenheit"]})]
+    page.ask(named, call("f", unit="kelvin"), tokenizer="single bytes")
+    place, count = page.place()
+    assert place == count - 1
+    assert page.text("allowed").startswith("2 of 257")
+    assert page.text("few") == "c  f"
+    assert 'enum is ["celsius", "fahrenheit"] (f /properties/unit/enum)' in page.text("verdict")
+    page.element("last").click()
+    assert "nothing was read from here on" in page.text("allowed")
+
+
+def test_the_reading_of_an_earlier_question_is_faint(page: InspectorPage) -> None:
+    page.ask("[{", "x")
+    assert "stale" in (page.element("steps").get_attribute("class") or "")
+    page.ask([tool("f", a=STRING)], call("f", a="x"))
+    assert page.element("steps").get_attribute("class") == ""
 
 
 def test_nothing_that_a_model_or_a_user_wrote_is_markup(page: InspectorPage) -> None:

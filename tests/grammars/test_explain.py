@@ -296,6 +296,19 @@ def test_keywords_that_refuse_only_together_are_all_named() -> None:
     }
 
 
+def test_the_same_keyword_of_each_alternative_is_named() -> None:
+    one, other = ({"properties": {"kind": {"const": kind}, "at": {"type": "integer"}}} for kind in ("a", "b"))
+    schema = {"oneOf": [one, {"$ref": "#/$defs/b"}], "$defs": {"b": other}}
+    found = explain(Request(schema=schema), '{"kind": "¦c"}')
+    assert [(wanted.pointer, wanted.value) for wanted in found.wanted] == [
+        ("/oneOf/0/properties/kind/const", "a"),
+        ("/$defs/b/properties/kind/const", "b"),
+    ]
+    # After the first member one of them is left.
+    found = explain(Request(schema=schema), '{"kind": "b", "at": ¦"x"}')
+    assert keyword(found) == ("/$defs/b/properties/at/type", "type")
+
+
 def test_a_second_call_is_explained_by_its_own_schema() -> None:
     first = hermes('{"city": "Rome", "days": 3}')
     found = explain(call("hermes"), first + "\n" + hermes('{"city": "Oslo", "days": 1¦5}'))

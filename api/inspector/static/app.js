@@ -39,7 +39,7 @@ function go(to) {
 
 function draw() {
   if (!reading.step(place)) return;
-  showStep(reading, place, about.tokens);
+  showStep(reading, place);
   strip.show(reading, place);
 }
 
@@ -47,18 +47,24 @@ function open(page, at) {
   reading = new Reading(page);
   strip.clear();
   $("save").disabled = false;
+  stale(false);
   verdict();
   go(at ?? 0);
 }
 
+// What is shown may be the reading of an earlier question.
+function stale(is) {
+  $("steps").classList.toggle("stale", is);
+}
+
 function verdict() {
-  const { refusal, complete, growing, unread } = reading;
-  const refused = unread > 0 || reading.step(reading.count - 2)?.refused || refusal !== undefined;
+  const { refused, refusal, complete, growing, unread } = reading;
   let text = growing ? "running" : complete ? "a whole turn" : "allowed so far, but not a whole turn";
   if (refused) text = unread ? `refused; ${unread} more tokens were not read` : "refused";
   for (const each of refusal?.wanted ?? []) {
     const whose = each.in_request ? "request" : (each.tool ?? "");
-    text += `\n${each.keyword}: ${each.message} (${whose} ${each.pointer})`;
+    const place = `${whose} ${each.pointer || "at its root"}`.trim();
+    text += `\n${each.pointer.endsWith(each.keyword) ? "" : `${each.keyword}: `}${each.message} (${place})`;
   }
   $("verdict").textContent = text;
   $("verdict").className = refused ? "bad" : complete ? "good" : "";
@@ -91,7 +97,8 @@ function question() {
     delete request.tools;
     delete request.tool_choice;
   }
-  return { request, mode: $("mode").value, in_reasoning: $("reasoning").checked };
+  const tokenizer = $("tokenizer").value;
+  return { request, mode: $("mode").value, in_reasoning: $("reasoning").checked, tokenizer };
 }
 
 // The names of tools as choices.
@@ -117,13 +124,16 @@ async function ask() {
   const mine = (asking = new AbortController());
   try {
     const asked = question();
-    const followed = reading === null || place >= reading.count - 1;
+    const followed = reading === null || place >= reading.count - (reading.refused ? 2 : 1);
     const page = await post("read", { ...asked, text: $("text").value }, mine.signal);
     fail("");
     open(page, followed ? page.count - 1 : Math.min(place, page.count - 1));
+    if (followed && reading.refused) go(reading.count - 2);
     if ($("grammar").open) await showGrammar();
   } catch (error) {
-    if (error.name !== "AbortError") fail(error.message);
+    if (error.name === "AbortError") return;
+    fail(error.message);
+    stale(true);
   }
 }
 
@@ -220,7 +230,7 @@ $("forward").addEventListener("click", () => go(place + 1));
 $("last").addEventListener("click", () => go(reading?.count - 1));
 $("place").addEventListener("input", () => go(Number($("place").value)));
 for (const id of ["tools", "text"]) $(id).addEventListener("input", soon);
-for (const id of ["format", "mode", "choice", "reasoning"]) $(id).addEventListener("change", ask);
+for (const id of ["format", "mode", "tokenizer", "choice", "reasoning"]) $(id).addEventListener("change", ask);
 $("grammar").addEventListener("toggle", () => $("grammar").open && showGrammar());
 $("example").addEventListener("click", example);
 $("save").addEventListener("click", save);
@@ -249,6 +259,7 @@ async function begins() {
   $("format").replaceChildren(...about.formats.map(choiceOf));
   $("format").value = about.format;
   $("mode").replaceChildren(...about.modes.map(choiceOf));
+  $("tokenizer").replaceChildren(...about.tokenizers.map(choiceOf));
   offer([]);
   if (!$("tools").value && !$("text").value) example();
 }

@@ -5,21 +5,23 @@ import { tail } from "./reading.js";
 
 const LONGEST = 300; // characters of a terminal's definition
 
-export function showStep(reading, place, width) {
+export function showStep(reading, place) {
   const step = reading.step(place);
-  showMask(step, width);
+  showMask(step, reading.tokens, reading.refused && place === reading.count - 1);
   showTerminals(reading.terminals(place));
   $("events").replaceChildren(...step.events.map((event) => element("li", JSON.stringify(event))));
   $("deltas").replaceChildren(...step.deltas.map((delta) => element("li", JSON.stringify(delta))));
   showAssembled(reading.assembled(place));
 }
 
-function showMask(step, width) {
+function showMask(step, width, behind) {
   const known = step.allowed !== undefined;
   $("meter").hidden = !known;
   $("few").textContent = "";
   if (!known) {
-    $("allowed").textContent = "no mask: nothing was enforced here";
+    $("allowed").textContent = behind
+      ? "the token before is refused: nothing was read from here on"
+      : "no mask: nothing was enforced here";
     return;
   }
   $("meter").value = Math.log(step.allowed) / Math.log(width);
@@ -29,6 +31,7 @@ function showMask(step, width) {
 }
 
 function showTerminals(terminals) {
+  $("live-terminals").hidden = !terminals.length;
   $("terminals").replaceChildren(
     ...terminals.map(({ name, role, text }) => {
       const row = element("tr");

@@ -17,6 +17,7 @@ export class Reading {
 
   take(page) {
     this.count = page.count;
+    this.tokens = page.tokens;
     this.unread = page.unread;
     this.complete = page.complete;
     this.growing = page.growing;
@@ -36,6 +37,11 @@ export class Reading {
   terminals(place) {
     const page = this.pages.get(place - (place % PAGE));
     return (this.step(place)?.live ?? []).map((index) => page.terminals[index]);
+  }
+
+  // Its last token is refused: the place after it is none.
+  get refused() {
+    return this.unread > 0 || this.refusal !== undefined || Boolean(this.step(this.count - 2)?.refused);
   }
 
   // Fetches the page of a step that is not here; that of a live turn may be here in part.
