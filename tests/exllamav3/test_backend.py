@@ -24,7 +24,7 @@ from larksong.engine.matcher import Matcher
 from larksong.grammars import wire_format
 from larksong.grammars.envelope import text_grammar
 from larksong.grammars.response_format import response_grammar
-from tests.exllamav3.contract import ARGUMENTS, SHORT
+from tests.exllamav3.contract import ARGUMENTS, SHORT, FaultyMatcher
 from tests.exllamav3.rig import Rig
 from tests.exllamav3.stand_in.model import PrefixModel, hashed, scripted
 from tests.support.calls import turn
@@ -362,18 +362,22 @@ async def test_a_slow_reader_holds_back_its_own_sequence_alone(loaded: Loaded) -
     assert slow == [step.token for step in alone]
 
 
-async def test_a_broken_matcher_fails_its_own_request_alone(loaded: Loaded) -> None:
-    from tests.exllamav3.contract import FaultyMatcher
+@pytest.mark.parametrize("where", ["mask", "advance", "likely", "finish"])
+async def test_a_broken_matcher_fails_its_own_request_alone(loaded: Loaded, where: str) -> None:
+    long = {"type": "array", "items": {"type": "string"}, "minItems": 200}
 
-    bad = FaultyMatcher(loaded.value({"type": "string", "minLength": 500}), "mask", 20)
-    failed, *others = await asyncio.gather(
-        loaded.run("bad", bad, 400),
-        *(loaded.run(f"good {number}", loaded.value(SHORT), 300) for number in range(7)),
-    )
+    def good(number: int) -> Any:
+        return loaded.run(f"good {number}", loaded.value(long), 60, seed=number)
+
+    bad = FaultyMatcher(loaded.value(long), where, 20)
+    failed, *others = await asyncio.gather(loaded.run("bad", bad, 40), *(good(n) for n in range(7)))
     assert failed[1].reason == "error"
     assert "on purpose" in failed[1].error
-    assert len(failed[0]) == 20
-    assert all(end.reason in ("stop", "length") for _, end in others)
+    assert len(failed[0]) == {"mask": 20, "advance": 19, "likely": 20, "finish": 40}[where]
+    for number, (steps, end) in enumerate(others):
+        alone, _ = await good(number)
+        assert (len(steps), end.reason) == (60, "length")
+        assert [step.token for step in steps] == [step.token for step in alone]
 
 
 async def test_a_model_that_fails_ends_what_runs_and_later_requests_run(loaded: Loaded) -> None:
