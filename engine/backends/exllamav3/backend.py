@@ -62,14 +62,14 @@ class ExllamaV3Backend(FolderBackend):
 
         Raises ModelNotFound or NotAModel.
         """
-        path = Path(model)
+        path = _found(model)
         settings = settings or ExllamaV3Settings()
-        if not path.is_dir():
-            raise ModelNotFound(path, "exllamav3 loads folders, and there is none")
         folder = ModelFolder.open(path)
         draft = None
         if settings.draft_model is not None:
-            draft = _load(settings.draft_model, settings, None)
+            guesses = _found(settings.draft_model)
+            _check_draft(guesses, folder)
+            draft = _load(guesses, settings, None)
         loaded, cache = _load(path, settings, draft[0] if draft else None)
         tokenizer = ExllamaTokenizer.from_config(loaded.config)
         return cls(loaded, cache, tokenizer, folder, settings, draft)
@@ -161,6 +161,22 @@ def _after(before: Callable[[], None], function: Callable[..., Any]) -> Callable
         return function(*args, **kwargs)
 
     return both
+
+
+def _found(model: str | Path) -> Path:
+    path = Path(model).expanduser()
+    if not path.is_dir():
+        raise ModelNotFound(path, "exllamav3 loads folders, and there is none")
+    return path
+
+
+def _check_draft(path: Path, folder: ModelFolder) -> None:
+    """exllamav3 hands over token ids, whatever they mean. Some drafts have no tokenizer of their own."""
+    if not (path / "tokenizer.json").is_file():
+        return
+    ours, theirs = folder.vocabulary, ModelFolder.open(path).vocabulary
+    if any(one != other for one, other in zip(ours.tokens, theirs.tokens, strict=False)):
+        raise NotAModel(path, f"a draft model must have the tokenizer of {folder.name}, and its is another")
 
 
 def _load(path: Path, settings: ExllamaV3Settings, draft: Model | None) -> tuple[Model, Cache]:
