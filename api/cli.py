@@ -22,6 +22,7 @@ from larksong.api.command_errors import fail
 from larksong.api.command_input import read_json
 from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
+from larksong.api.ending import Server
 from larksong.api.explain import command as explain
 from larksong.api.grammar_command import grammar
 from larksong.api.models import check_model
@@ -62,16 +63,18 @@ def serve(**flags: Any) -> None:
     except (ModelError, UnknownFormat, NoCompat) as error:
         fail(str(error))
     place = _bound(settings.host, settings.port)  # before the model is loaded: that takes a while
-    server = uvicorn.Server(
+    application = create_app([loaded(settings)], settings)
+    server = Server(
+        application,
         uvicorn.Config(
-            create_app([loaded(settings)], settings),
+            application,
             host=settings.host,
             port=settings.port,
             log_config=None,
             access_log=False,
-            # Streams end by themselves before; what else is left is cut off then.
-            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
-        )
+            # Answers end by themselves before; what else is left is cut off then.
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 2,
+        ),
     )
     server.run(sockets=[place])
     if not server.started:
