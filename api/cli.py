@@ -1,8 +1,9 @@
-"""The command line: `larksong serve | config | demo | grammar | check | explain | parse | bench | model`."""
+"""The command line: `larksong serve | config | demo | chat | grammar | explain | check | parse | …`."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import socket
 import sys
@@ -38,6 +39,7 @@ app = typer.Typer(
     help="Tool calls that are valid by construction, streamed while the model writes them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # which joins the lines of a paragraph
 )
 model_app = typer.Typer(help="The small model that `serve` and `demo` use by default.", no_args_is_help=True)
 app.add_typer(model_app, name="model")
@@ -55,7 +57,7 @@ _FormatOption = Annotated[str | None, option("format")]
 @app.command()
 @with_settings
 def serve(**flags: Any) -> None:
-    """Serve a model over HTTP: chat completions, completions, tokens, health and metrics."""
+    """Serve a model over HTTP: chat completions, Anthropic's messages, responses, completions, metrics."""
     settings = load_settings(**flags)
     logs.set_up(settings.log_format, settings.log_level)
     try:
@@ -63,7 +65,12 @@ def serve(**flags: Any) -> None:
     except (ModelError, UnknownFormat, NoCompat) as error:
         fail(str(error))
     place = _bound(settings.host, settings.port)  # before the model is loaded: that takes a while
-    application = create_app([loaded(settings)], settings)
+    _tell("loading the model", model=settings.model, backend=settings.backend)
+    model = loaded(settings)
+    address = f"http://{_in_url(settings.host)}:{place.getsockname()[1]}"
+    pages = {"inspector": f"{address}/inspector"} if settings.inspector else {}
+    _tell("serving", model=model.name, url=f"{address}/v1", **pages)
+    application = create_app([model], settings)
     server = Server(
         application,
         uvicorn.Config(
@@ -114,9 +121,13 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
 
 @app.command()
 def parse(
-    format: _FormatOption = None,
+    format: Annotated[
+        str | None,
+        typer.Option(help="Standard input is the text of one turn in this wire format, not JSON lines."),
+    ] = None,
     tools: Annotated[
-        typer.FileText | None, typer.Option("--tools", help="JSON file with the tools of the request.")
+        typer.FileText | None,
+        typer.Option("--tools", help="JSON file with the tools of the request, where a line has none."),
     ] = None,
 ) -> None:
     """Read what a model wrote: JSON lines in, JSON lines out; with --format, stdin is the text of one turn.
@@ -154,6 +165,14 @@ def fetch() -> None:
 def main() -> None:
     """The entry point of the `larksong` command."""
     app()
+
+
+def _tell(message: str, **fields: object) -> None:
+    logging.getLogger(__name__).info(message, extra={"fields": fields})
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 
 _THRESHOLDS = (10_000, 50, 100)
@@ -15,4 +16,5 @@ def settle_down() -> None:
     """
     gc.collect()
     gc.freeze()
+    atexit.register(gc.unfreeze)  # at the end all may go: libraries complain of what is left over
     gc.set_threshold(*_THRESHOLDS)

@@ -76,11 +76,15 @@ def chat(
         client = openai.OpenAI(base_url=base_url, api_key=api_key or "none needed", max_retries=0)
         try:
             name = client.models.list().data[0].id
+        except openai.NotFoundError as error:
+            fail(f"no API at {base_url}: {error}. Does its URL end in /v1?")
         except openai.OpenAIError as error:
             fail(f"no answer from {base_url}: {error}")
         console.print(
             Text(f"{name} at {base_url}, tools: {', '.join(names)}; tool_choice {choice}. /help", style="dim")
         )
+        if tools is None:
+            console.print(Text(f"for example: {example_tools.QUESTION}", style="dim"))
         opening: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
         if small and tools is None:
             opening += example_tools.EARLIER

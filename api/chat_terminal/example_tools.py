@@ -29,6 +29,8 @@ def weekday(day: Annotated[date, Field(description="A date, as 2026-02-28")]) ->
     return day.strftime("%A")
 
 
+QUESTION = "Roll three dice with 8 sides."
+
 TOOLS = [roll_dice, current_time, weekday]
 
 _CALL = {"name": "roll_dice", "arguments": '{"count": 2, "sides": 6}'}

@@ -78,11 +78,15 @@ class Talk:
                 self.console.print(Text(printable(parameters), style="dim"))
         elif word == "/choice" and rest.strip() in choices:
             self.choice = rest.strip()
+            self.console.print(Text(f"tool_choice {self.choice}", style="dim"))
         elif word == "/choice":
             self.console.print(Text(f"/choice takes one of {', '.join(choices)}; it is {self.choice}"))
         elif word == "/new":
             self.forget()
+            self.console.print("a new conversation", style="dim")
         else:
+            if word != "/help":
+                self.console.print(Text(printable(f"there is no command {word}; there are")))
             self.console.print(Text(HELP))
 
     def say(self, text: str) -> None:

@@ -137,8 +137,9 @@ def test_commands_errors_and_control_characters(tools: str) -> None:
                 ("/tools", '"properties"'),
                 ("/choice maybe", "auto, required, none, get_weather; it is auto"),
                 ("Hi FIRST", "finish_reason stop"),
-                ("/new", ""),
-                ("/choice none", ""),
+                ("/new", "a new conversation"),
+                ("/choice none", "tool_choice none"),
+                ("/nothing", "there is no command /nothing"),
                 (f"THIRD {'0123456789' * 330}", "(?i)context"),  # the server refuses, the chat goes on
                 ("Hi SECOND", "␛\\[31mred␛\\]0;title␇ \\[bold\\]plain"),
             ):

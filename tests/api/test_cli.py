@@ -90,9 +90,17 @@ def test_what_cannot_be_served_is_one_line_and_exit_status_2(
     monkeypatch.chdir(tmp_path)
     result = RUNNER.invoke(app, [command, *flags])
     assert result.exit_code == 2
-    [line] = result.stderr.strip().splitlines()
+    *logged, line = result.stderr.strip().splitlines()
+    assert all("loading the model" in each for each in logged)
     assert line.startswith("larksong: ")
     assert all(word in line for word in words)
+
+
+def test_help_names_the_environments_variables_and_fills_its_lines() -> None:
+    shown = RUNNER.invoke(app, ["serve", "--help"]).stdout
+    assert "LARKSONG_PORT" in shown
+    paragraph = RUNNER.invoke(app, ["parse", "--help"], env={"COLUMNS": "80"}).stdout
+    assert '"token_ids" with "tokenizer", "build": "open"' in paragraph
 
 
 @pytest.mark.parametrize(
