@@ -398,6 +398,21 @@ async def test_a_model_that_fails_ends_what_runs_and_later_requests_run(loaded: 
     assert (len(steps), end.reason) == (30, "length")
 
 
+async def test_a_model_that_cannot_go_on_leaves_nobody_waiting(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(loaded.backend._worker, "_make", fail)
+    loaded.model.policy = fail
+    both = await asyncio.wait_for(asyncio.gather(loaded.run(), loaded.run("other")), 20)
+    assert [end.reason for _, end in both] == ["error", "error"]
+    steps, end = await asyncio.wait_for(loaded.run(), 20)
+    assert (steps, end.reason) == ([], "error")
+    assert end.error in ("the backend is closed", "the backend was closed")
+
+
 async def test_a_long_answer_is_requeued_without_a_trace(folder: Path) -> None:
     small = Loaded(folder, ExllamaV3Settings(device="cpu", cache_tokens=4096, requeue_tokens=256))
     whole = Loaded(folder, ExllamaV3Settings(device="cpu", cache_tokens=4096, requeue_tokens=None))
