@@ -176,6 +176,7 @@ async def test_the_probability_that_masks_leave_is_measured_at_a_share_of_the_to
         for number, step in enumerate(steps):
             if step.kept is not None:
                 row = measuring.model.policy(np.array(prompt + [each.token for each in steps[:number]]))
+                row = row[: measuring.backend._exllama_tokenizer.actual_vocab_size]
                 weights = np.exp(row.astype(np.float64) - row.max())
                 weights /= weights.sum()
                 bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")[: len(weights)]
