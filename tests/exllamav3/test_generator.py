@@ -208,14 +208,14 @@ def test_a_draft_model_reads_the_forced_tokens_too(rig: Rig) -> None:
 
     draft.policy = policy
     forwards = []
-    for forced in (0, 16):
+    for forced in (16, 0):
         rig.model.forwards = 0
         ours = rig.filter()
         generator = rig.generator(forced=forced, draft_model=draft, draft_cache=cache, num_draft_tokens=2)
         rig.run(generator, rig.job("hello", ours))
         assert calls_of(ours) == [ARGUMENTS]
         forwards.append(rig.model.forwards)
-    assert forwards[1] < forwards[0]
+    assert forwards[0] < forwards[1]
     assert len(seen) > 20
     assert all(prefix[: len(written)] == written[: len(prefix)] for prefix in seen)
 
