@@ -176,6 +176,7 @@ async def test_the_probability_that_masks_leave_is_measured_at_a_share_of_the_to
         for number, step in enumerate(steps):
             if step.kept is not None:
                 row = measuring.model.policy(np.array(prompt + [each.token for each in steps[:number]]))
+                row = row[: measuring.backend._exllama_tokenizer.actual_vocab_size]
                 weights = np.exp(row.astype(np.float64) - row.max())
                 weights /= weights.sum()
                 bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")[: len(weights)]
@@ -396,6 +397,21 @@ async def test_a_model_that_fails_ends_what_runs_and_later_requests_run(loaded: 
     loaded.model.policy = noise
     steps, end = await loaded.run(max_tokens=30)
     assert (len(steps), end.reason) == (30, "length")
+
+
+async def test_a_model_that_cannot_go_on_leaves_nobody_waiting(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(loaded.backend._worker, "_make", fail)
+    loaded.model.policy = fail
+    both = await asyncio.wait_for(asyncio.gather(loaded.run(), loaded.run("other")), 20)
+    assert [end.reason for _, end in both] == ["error", "error"]
+    steps, end = await asyncio.wait_for(loaded.run(), 20)
+    assert (steps, end.reason) == ([], "error")
+    assert end.error in ("the backend is closed", "the backend was closed")
 
 
 async def test_a_long_answer_is_requeued_without_a_trace(folder: Path) -> None:

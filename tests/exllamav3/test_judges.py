@@ -91,6 +91,43 @@ def compare(letters: Rig, formats: Sequence[str], judges: list[type[Any]], count
     assert steps == STEPS * grammars
 
 
+NODE = {
+    "type": "object",
+    "properties": {
+        "value": {"type": "integer"},
+        "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+    },
+    "required": ["value"],
+}
+NAMES = ("a-b", "a_b", "a.b", "A_B", "start", "Größe", "日本", "*)")
+VALUES = ('a"b', "*)", "(*", "\\", "\n", "é😀", "#", "'", "/", "{", "~", None, 1.5, [1, {"a": 2}])
+FLAGS = {"type": "array", "items": {"type": "boolean"}, "minItems": 2, "maxItems": 5}
+PAIR = {"prefixItems": [{"type": "string"}, {"type": "integer"}], "items": False, "minItems": 2}
+ODD: tuple[dict[str, Any], ...] = (
+    {"properties": {name: {"type": "integer"} for name in NAMES}},
+    {"properties": {"text": {"enum": list(VALUES)}}},
+    {"properties": {"fixed": {"const": {"a": [1, 2, "*)"]}}}},
+    {"properties": {"tree": {"$ref": "#/$defs/node"}}, "$defs": {"node": NODE}},
+    {"properties": {"any": {"anyOf": [{"type": "string"}, {"type": "integer"}, FLAGS]}}},
+    {"properties": {"pair": {"type": "array", **PAIR}}},
+)
+
+
+@pytest.mark.parametrize("format", format_names())
+def test_masks_of_odd_names_and_values_agree_too(letters: Rig, format: str) -> None:
+    """Beside a second tool, whose texts end where those of the first do."""
+    text = {"type": "object", "properties": {"p": {"type": "string"}}, "required": ["p"]}
+    judges = [KbnfJudge, LLGuidanceJudge] if format in JSON_FORMATS else [KbnfJudge]
+    for number, schema in enumerate(ODD):
+        parameters = {"type": "object", "required": list(schema["properties"]), **schema}
+        tools = [Tool("do-it", parameters=parameters), Tool("other_tool", parameters=text)]
+        grammar = wire_format(format).grammar(tools, POLICIES[2], letters.vocabulary)
+        for found in differences(
+            grammar, letters.tokenizer, letters.engine, judges, Random(number), 2 * STEPS
+        ):
+            assert isinstance(found, int), (found, schema)
+
+
 @pytest.mark.parametrize("known", KNOWN, ids=lambda known: f"{known.judge} after {known.text!r}")
 def test_what_is_known_of_the_judges_is_still_so(letters: Rig, known: Known) -> None:
     ids = {data: token for token, data in enumerate(letters.vocabulary.tokens) if data}
