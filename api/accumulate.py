@@ -2,8 +2,8 @@
 
 Servers differ in how they write calls. OpenAI documents `index` on every delta, `id`, `type` and `name` on
 a call's first, and `arguments` as pieces of text. Read here are also deltas without an index, ids and names
-that come again or in pieces, ids that differ in every delta, arguments that are an object or null, and whole
-messages in place of deltas.
+that come again or in pieces, ids that differ in every delta, arguments that are an object or null, content in
+parts, and whole messages in place of deltas.
 
     messages = accumulate(client.chat.completions.create(…, stream=True)).messages
 """
@@ -59,7 +59,7 @@ class Accumulator:
         if usage := read.get("usage"):
             self._usage = dict(usage)
         # A chunk without choices has usage alone, or nothing at all.
-        for choice in read.get("choices") or ():
+        for choice in _mappings(read.get("choices")):
             index = choice.get("index") or 0
             self._choices.setdefault(index, _Choice()).add(choice)
 
@@ -130,10 +130,10 @@ class _Choice:
     def add(self, choice: Mapping[str, Any]) -> None:
         self.finish_reason = choice.get("finish_reason") or self.finish_reason
         delta = choice.get("delta") or choice.get("message") or {}
-        self.content.append(delta.get("content") or "")
-        self.reasoning.append(delta.get("reasoning_content") or delta.get("reasoning") or "")
-        self.refusal.append(delta.get("refusal") or "")
-        for call in delta.get("tool_calls") or ():
+        self.content.append(_text(delta.get("content")))
+        self.reasoning.append(_text(delta.get("reasoning_content") or delta.get("reasoning")))
+        self.refusal.append(_text(delta.get("refusal")))
+        for call in _mappings(delta.get("tool_calls")):
             id, function = call.get("id") or "", call.get("function") or {}
             self._call(call.get("index"), id, function).add(id, function)
         if function := delta.get("function_call"):
@@ -186,6 +186,18 @@ def _is_of_next(known: _Call, id: str, name: str) -> bool:
     if id and known.id:
         return True
     return known.is_complete or (bool(known.text) and known.name != name)
+
+
+def _mappings(values: Any) -> list[Mapping[str, Any]]:
+    """Those of a list's values that say anything."""
+    return [each for each in values if isinstance(each, Mapping)] if isinstance(values, list) else []
+
+
+def _text(value: Any) -> str:
+    """A text, or the text of a list of parts."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in _mappings(value))
+    return value if isinstance(value, str) else ""
 
 
 def _is_object(text: str) -> bool:

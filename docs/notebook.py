@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK = ROOT / "examples" / "grammar_debugging.ipynb"
 PICTURES = ROOT / "docs" / "pictures"
-KEPT = {"strip(": ("freedom.png", "removed.png")}
+KEPT = {"def strip(": ("freedom.png", "removed.png")}
 """by a word of the cell: the files of its pictures"""
 
 

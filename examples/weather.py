@@ -28,6 +28,30 @@ GET_WEATHER = {
         },
     },
 }
+PARIS, ROME = ({"city": city, "unit": "celsius"} for city in ("Paris", "Rome"))
+# So small a model needs to see once how it is done; a larger one needs no such thing.
+EARLIER: list[Any] = [
+    {"role": "user", "content": "What is the weather in Paris and in Rome?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {
+                "id": f"call_{place['city']}",
+                "type": "function",
+                "function": {"name": "get_weather", "arguments": json.dumps(place)},
+            }
+            for place in (PARIS, ROME)
+        ],
+    },
+    {"role": "tool", "tool_call_id": "call_Paris", "content": "Paris: 16 degrees celsius, light rain"},
+    {"role": "tool", "tool_call_id": "call_Rome", "content": "Rome: 21 degrees celsius, light rain"},
+    {
+        "role": "assistant",
+        "content": "It is 16 degrees celsius with light rain in Paris, "
+        "and 21 degrees celsius with light rain in Rome.",
+    },
+]
 
 
 def get_weather(city: str, unit: str) -> str:
@@ -40,7 +64,8 @@ def main() -> None:
     client = openai.OpenAI(
         base_url=os.environ.get("LARKSONG_URL", "http://127.0.0.1:8000") + "/v1", api_key="none needed"
     )
-    messages: list[Any] = [{"role": "user", "content": "What is the weather in Amsterdam and in Tokyo?"}]
+    question = {"role": "user", "content": "What is the weather in Amsterdam and in Tokyo?"}
+    messages: list[Any] = [*EARLIER, question]
     tools: list[Any] = [GET_WEATHER]
 
     with client.chat.completions.stream(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -14,10 +14,14 @@ PATH = "/v1/messages"
 
 
 class ErrorDetail(TypedDict):
-    """The class of error and a sentence that names the field."""
+    """The class of error and a sentence that names the field.
+
+    `details`: for requests of a thread, so that clients go on without one.
+    """
 
     type: str
     message: str
+    details: NotRequired[dict[str, Any]]
 
 
 class ErrorBody(TypedDict):
@@ -27,6 +31,9 @@ class ErrorBody(TypedDict):
     error: ErrorDetail
     request_id: str
 
+
+NO_THREADS = "thread_unsupported_request"
+"""by which the anthropic package knows that it has to send whole conversations"""
 
 _TYPES = {
     401: "authentication_error",
@@ -48,4 +55,7 @@ def anthropic_error(error: ApiError) -> ErrorBody:
     if error.code == "context_length_exceeded":
         # Anthropic's own words, by which Claude Code knows that it is time to shorten the conversation.
         message = f"prompt is too long: {message}"
-    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": request_id.get()}
+    detail: ErrorDetail = {"type": kind, "message": message}
+    if error.code == NO_THREADS:
+        detail["details"] = {"error_code": NO_THREADS, "unsupported": ["thread"]}
+    return {"type": "error", "error": detail, "request_id": request_id.get()}

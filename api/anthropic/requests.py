@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from larksong.api.anthropic.errors import NO_THREADS
 from larksong.api.anthropic.schemas import (
     ContentBlock,
     CountRequest,
@@ -51,6 +52,12 @@ class Asked:
 
 def asked(request: CountRequest) -> Asked:
     """The request in terms of chat completions. Raises ApiError."""
+    if isinstance(request, MessagesRequest) and request.thread is not None:
+        raise ApiError(
+            "This server stores no messages, so it has no threads: send all messages with each request.",
+            param="thread",
+            code=NO_THREADS,
+        )
     messages, places = _messages(request)
     own = [(place, tool) for place, tool in enumerate(request.tools or ()) if isinstance(tool, ToolParam)]
     names = FieldNames(

@@ -184,3 +184,4 @@ class MessagesRequest(CountRequest):
     max_tokens: Annotated[int, Field(ge=1)]
     stream: bool | None = None
     stop_sequences: ListOf[str] | None = None
+    thread: dict[str, Any] | None = None

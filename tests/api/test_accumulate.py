@@ -144,6 +144,17 @@ def test_reasoning_has_one_field_whatever_the_server_calls_it(field: list[str]) 
     assert message == {"role": "assistant", "content": "Yes", "reasoning_content": "Let me."}
 
 
+def test_content_may_come_in_parts_and_nulls_say_nothing() -> None:
+    deltas: list[Any] = [
+        {"content": [{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}, None]},
+        {"content": None, "tool_calls": [None]},
+        {"tool_calls": None},
+        None,
+    ]
+    chunks = [{"choices": [None, {"index": 0, "delta": delta}]} for delta in deltas]
+    assert accumulate(chunks).messages == [{"role": "assistant", "content": "Hi there"}]
+
+
 def test_several_choices_have_a_message_each() -> None:
     def of(index: int, text: str) -> dict[str, Any]:
         return {"choices": [{"index": index, "delta": {"content": text}}]}

@@ -272,6 +272,26 @@ def test_every_status_is_the_exception_of_the_package() -> None:
             known.messages.create(**ask(system="x" * 6000))
 
 
+def test_the_tool_runner_goes_on_without_the_thread_that_it_asks_for() -> None:
+    @anthropic.beta_tool
+    def get_weather(city: str) -> str:
+        """The weather of a city."""
+        return f"{city}: rain"
+
+    text = wire_format("hermes").render_call("get_weather", {"city": "São Paulo"})
+    with serving(text, "It rains.", format="hermes") as server:
+        runner = client(server).beta.messages.tool_runner(**ask(tools=[get_weather]))
+        assert [[block.type for block in each.content] for each in runner] == [["tool_use"], ["text"]]
+        assert "São Paulo: rain" in server.backend.prompts[1]
+        with pytest.raises(anthropic.BadRequestError, match="stores no messages") as caught:
+            client(server).beta.messages.create(**ask(thread={"type": "create"}))
+    error: Any = caught.value.body
+    assert error["error"]["details"] == {
+        "error_code": "thread_unsupported_request",
+        "unsupported": ["thread"],
+    }
+
+
 def test_a_fault_in_the_stream_is_an_error_event() -> None:
     with (
         serving("This is no call.", format="hermes") as server,
