@@ -298,6 +298,23 @@ async def test_a_logit_bias_steers_but_the_mask_goes_before_it(loaded: Loaded) -
     assert ([step.text for step in steps], end.reason) == ([b"7"], "stop")
 
 
+async def test_a_banned_token_is_taken_only_where_the_mask_allows_no_other(loaded: Loaded) -> None:
+    (left,) = loaded._encode("l")
+    for temperature in (0.0, 1.0):
+        for value, banned, wanted in (
+            ({"const": 7}, loaded._encode("7"), {"7"}),
+            ({"enum": ["left", "right"]}, [left, *loaded._encode("le")], {'"right"'}),
+            ({"enum": ["left", "right"]}, loaded.backend.vocabulary.eos_ids, {'"left"', '"right"'}),
+            ({"enum": ["left", "right"]}, range(loaded.model.width), {'"left"', '"right"'}),
+        ):
+            bias = tuple((token, -math.inf) for token in banned)
+            steps, end = await loaded.run(
+                "hello", loaded.value(value), logit_bias=bias, temperature=temperature
+            )
+            assert b"".join(step.text for step in steps).decode() in wanted
+            assert (end.reason, end.error) == ("stop", None)
+
+
 async def test_an_answer_is_finished_within_its_budget(loaded: Loaded) -> None:
     with pytest.raises(BudgetTooSmall):
         loaded.backend.generate(loaded.generation("hello", loaded.call(), 5, finish_within_budget=True))
