@@ -236,6 +236,18 @@ async def test_banned_strings_never_reach_the_reader(loaded: Loaded) -> None:
     assert told(steps, end).calls[0].name == "get_weather"
 
 
+async def test_banned_strings_that_no_token_spells_ban_nothing(loaded: Loaded) -> None:
+    plain, _ = await loaded.run(max_tokens=20)
+    steps, end = await loaded.run(max_tokens=20, banned_strings=("\ud800", ""))
+    assert end.reason == "length"
+    assert [step.token for step in steps] == [step.token for step in plain]
+
+
+async def test_there_are_no_more_likely_tokens_than_tokens(loaded: Loaded) -> None:
+    steps, _ = await loaded.run(max_tokens=2, logprobs=10**6)
+    assert [len(step.logprobs.top) for step in steps if step.logprobs] == [loaded.model.width] * 2
+
+
 async def test_logprobs_are_of_the_model_and_not_of_the_mask(loaded: Loaded) -> None:
     matcher = loaded.value({"const": 7})
     steps, end = await loaded.run("hello", matcher, logprobs=3, temperature=0.0)
