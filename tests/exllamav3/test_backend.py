@@ -236,6 +236,18 @@ async def test_banned_strings_never_reach_the_reader(loaded: Loaded) -> None:
     assert told(steps, end).calls[0].name == "get_weather"
 
 
+async def test_banned_strings_that_no_token_spells_ban_nothing(loaded: Loaded) -> None:
+    plain, _ = await loaded.run(max_tokens=20)
+    steps, end = await loaded.run(max_tokens=20, banned_strings=("\ud800", ""))
+    assert end.reason == "length"
+    assert [step.token for step in steps] == [step.token for step in plain]
+
+
+async def test_there_are_no_more_likely_tokens_than_tokens(loaded: Loaded) -> None:
+    steps, _ = await loaded.run(max_tokens=2, logprobs=10**6)
+    assert [len(step.logprobs.top) for step in steps if step.logprobs] == [loaded.model.width] * 2
+
+
 async def test_logprobs_are_of_the_model_and_not_of_the_mask(loaded: Loaded) -> None:
     matcher = loaded.value({"const": 7})
     steps, end = await loaded.run("hello", matcher, logprobs=3, temperature=0.0)
@@ -296,6 +308,23 @@ async def test_a_logit_bias_steers_but_the_mask_goes_before_it(loaded: Loaded) -
     assert {step.token for step in steps} == {token}
     steps, end = await loaded.run("hello", loaded.value({"const": 7}), logit_bias=((token, 100.0),))
     assert ([step.text for step in steps], end.reason) == ([b"7"], "stop")
+
+
+async def test_a_banned_token_is_taken_only_where_the_mask_allows_no_other(loaded: Loaded) -> None:
+    (left,) = loaded._encode("l")
+    for temperature in (0.0, 1.0):
+        for value, banned, wanted in (
+            ({"const": 7}, loaded._encode("7"), {"7"}),
+            ({"enum": ["left", "right"]}, [left, *loaded._encode("le")], {'"right"'}),
+            ({"enum": ["left", "right"]}, loaded.backend.vocabulary.eos_ids, {'"left"', '"right"'}),
+            ({"enum": ["left", "right"]}, range(loaded.model.width), {'"left"', '"right"'}),
+        ):
+            bias = tuple((token, -math.inf) for token in banned)
+            steps, end = await loaded.run(
+                "hello", loaded.value(value), logit_bias=bias, temperature=temperature
+            )
+            assert b"".join(step.text for step in steps).decode() in wanted
+            assert (end.reason, end.error) == ("stop", None)
 
 
 async def test_an_answer_is_finished_within_its_budget(loaded: Loaded) -> None:

@@ -16,6 +16,10 @@ _log = logging.getLogger(__name__)
 
 _ALL = 10**8  # more tokens than any context has
 
+# Never taken beside others, and still taken where the mask allows no other: of minus infinity alone token 0
+# would be. Large enough for any temperature, small enough to keep apart what is banned.
+_BANNED = -30_000.0
+
 
 class MeasuringSampler(ComboSampler):  # type: ignore[misc]
     """Measures, at a `share` of the tokens, the probability that the mask leaves.
@@ -88,5 +92,5 @@ def sampler_of(sampling: Sampling, tokenizer: Tokenizer, share: float = 0.0) -> 
         min_p=sampling.min_p,
         top_k=sampling.top_k,
         top_p=sampling.top_p,
-        logit_bias=dict(sampling.logit_bias),
+        logit_bias={token: max(bias, _BANNED) for token, bias in sampling.logit_bias},
     )

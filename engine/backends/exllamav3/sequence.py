@@ -53,8 +53,9 @@ class Sequence:
             self._filter.drafts = generation.forced_tokens
             self._filter.measured = sampler.take
         self._vocabulary = vocabulary
+        banned = [text for text in sampling.banned_strings if _may_come(text)]
         # Tokens that can be taken back, or whose probabilities are told, wait until exllamav3 gives them out.
-        self._waits = bool(sampling.banned_strings) or sampling.logprobs is not None
+        self._waits = bool(banned) or sampling.logprobs is not None
         self._given = 0
         self._began = time.perf_counter()
         self.job = Job(
@@ -66,11 +67,11 @@ class Sequence:
             seed=sampling.seed,
             stop_conditions=sorted(vocabulary.eos_ids),
             filters=[] if self._filter is None else [self._filter],
-            banned_strings=list(sampling.banned_strings) or None,
+            banned_strings=banned or None,
             # Without one it claims what its answer can take, which is less here.
             max_rq_tokens=requeue_tokens if requeue_tokens is not None and requeue_tokens < left else None,
             return_probs=sampling.logprobs is not None,
-            return_top_tokens=sampling.logprobs or 0,
+            return_top_tokens=min(sampling.logprobs or 0, vocabulary.width),
             identifier=self,
         )
         self.handover: Handover[Item] | None = None
@@ -162,6 +163,11 @@ class Sequence:
 
     def _text(self, token: int) -> bytes:
         return self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
+
+
+def _may_come(text: str) -> bool:
+    """Whether any tokens could spell it: JSON can hold lone surrogates, UTF-8 cannot."""
+    return bool(text) and not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _parts(result: dict[str, Any]) -> Iterator[dict[str, Any]]:
