@@ -45,6 +45,12 @@ class ApiError(Exception):
         self.param = param
         self.code = code
 
+    def rename(self, param: str | None) -> None:
+        """Name the field as the request does."""
+        if self.param is not None and param is not None:
+            self.message = self.message.replace(f"'{self.param}'", f"'{param}'")
+            self.param = param
+
     @property
     def body(self) -> ErrorBody:
         """The error as OpenAI's JSON shape."""

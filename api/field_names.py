@@ -37,7 +37,5 @@ class FieldNames:
             yield
         except ApiError as error:
             if error.param is not None:
-                own = self.translated(error.param)
-                error.message = error.message.replace(f"'{error.param}'", f"'{own}'")
-                error.param = own
+                error.rename(self.translated(error.param))
             raise

@@ -14,6 +14,7 @@ from starlette.exceptions import HTTPException
 from larksong.api import chat, completions, health, token_routes
 from larksong.api.anthropic import routes as anthropic
 from larksong.api.auth import ApiKeys, KeyCheck
+from larksong.api.body_json import given_name
 from larksong.api.body_limit import BodyLimit
 from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
@@ -92,6 +93,7 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
 
 async def _on_api_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
+    error.rename(given_name(request, error.param))
     return error_response(error, request.url.path)
 
 
