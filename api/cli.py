@@ -144,9 +144,12 @@ def parse(
         records = [line for line in sys.stdin if line.strip()]
     for line in records:
         try:
-            found = parse_record({"tools": listed, **json.loads(line)})
+            record = json.loads(line)
+            found = parse_record({"tools": listed, **record} if isinstance(record, dict) else record)
+        except json.JSONDecodeError as error:
+            found = {"error": f"the line is not JSON: {error}"}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            found = {"error": f"{type(error).__name__}: {error}"}
+            found = {"error": str(error)}
         typer.echo(json.dumps(found, ensure_ascii=False))
 
 
