@@ -69,7 +69,7 @@ test-judges: $(VENV)/stamp-dev  ## compare masks with kbnf and llguidance on 200
 	LARKSONG_JUDGED=200 $(BIN)/python -m pytest tests/exllamav3/test_judges.py --timeout 3600 $(ARGS)
 
 test-gpu: $(VENV)/stamp-dev  ## exllamav3 on an NVIDIA GPU (LARKSONG_EXL3_MODEL=FOLDER adds a model)
-	$(BIN)/python -m pytest -m gpu tests/gpu --timeout 480 $(ARGS)
+	$(BIN)/python -m pytest -s -m gpu tests/gpu $(ARGS)
 
 load: $(VENV)/stamp-dev  ## the median step of exllamav3's stand-in with and without 64 attached streams
 	OMP_NUM_THREADS=1 $(BIN)/python -m tests.exllamav3.load $(ARGS)

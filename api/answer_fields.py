@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError, from_json
 
-from larksong.api.messages import RequestPart
+from larksong.api.messages import ListOf, RequestPart
 
 
 class TextFormat(RequestPart):
@@ -60,6 +60,6 @@ class StructuredOutputs(RequestPart):
 
     json_schema: Schema | None = Field(None, alias="json")
     regex: str | None = None
-    choice: list[str] | None = None
+    choice: ListOf[str] | None = None
     grammar: str | None = None
     json_object: bool | None = None

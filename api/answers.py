@@ -15,10 +15,11 @@ from starlette.types import Message, Receive, Scope, Send
 
 from larksong.api.chat_responses import Totals
 from larksong.api.disconnect import ClientGone, while_connected
+from larksong.api.ending import Ending
 from larksong.api.errors import OutOfTime, QueueFull, ShuttingDown
 from larksong.api.generation import Model, Turn
 from larksong.api.served import Served
-from larksong.api.sse import CHAT, StreamForm, event_data, json_line
+from larksong.api.sse import CHAT, StreamForm, event_data, fault_events, json_line
 
 T = TypeVar("T")
 
@@ -45,8 +46,20 @@ async def answer(
     format: str,
 ) -> Response:
     """The response. Raises ApiError for what goes wrong before the first byte."""
-    if served.ending:
+    if served.ending.begun:
         raise ShuttingDown
+    async with served.ending.cutting():
+        return await _answer(request, served, model, prepare, answering, format)
+
+
+async def _answer(
+    request: Request,
+    served: Served,
+    model: Model,
+    prepare: Callable[[], Coroutine[Any, Any, list[Turn]]],
+    answering: Callable[[list[Turn]], Answering],
+    format: str,
+) -> Response:
     limit = served.settings.max_seconds
     deadline = None if limit is None else asyncio.get_running_loop().time() + limit
     try:
@@ -75,12 +88,14 @@ async def answer(
             handed_over = True
             return _Stream(
                 event_data(stream, made.form),
+                served.ending,
+                made.form,
                 lambda left: _over(request, served, entered, made.totals, turns, left=left),
                 headers=headers,
                 ping=served.settings.ping_seconds,
                 sep="\n",
                 shutdown_event=anyio.Event(),
-                shutdown_grace_period=served.settings.shutdown_seconds,
+                shutdown_grace_period=served.settings.shutdown_seconds + 1,  # for those that nobody reads
             )
         assert made.whole is not None
         body = await while_connected(request, _by(deadline, limit, made.whole))
@@ -103,10 +118,17 @@ class _Stream(EventSourceResponse):
     """
 
     def __init__(
-        self, content: AsyncGenerator[bytes, None], over: Callable[[bool], None], **options: Any
+        self,
+        content: AsyncGenerator[bytes, None],
+        ending: Ending,
+        form: StreamForm,
+        over: Callable[[bool], None],
+        **options: Any,
     ) -> None:
         super().__init__(content, client_close_handler_callable=self._note_leaving, **options)
         self._content = content
+        self._ending = ending
+        self._form = form
         self._over = over
         self._sent = self._left = False
 
@@ -116,8 +138,13 @@ class _Stream(EventSourceResponse):
     async def _stream_response(self, send: Send) -> None:
         # sse-starlette's own looks at the type of each event and puts a timeout around its sending.
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        async for event in self._content:
-            await send({"type": "http.response.body", "body": event, "more_body": True})
+        try:
+            async with self._ending.cutting():
+                async for event in self._content:
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
+        except ShuttingDown as error:
+            last = fault_events(error, self._form)
+            await send({"type": "http.response.body", "body": last, "more_body": True})
         async with self._send_lock:  # no ping comes after the end
             self.active = False
             await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -10,6 +10,8 @@ from types import TracebackType
 import uvicorn
 from fastapi import FastAPI
 
+from larksong.api.ending import Server
+
 
 class BackgroundServer:
     """Serves `app` on a free local port while the `with` block runs; `url` is its OpenAI base URL."""
@@ -17,7 +19,8 @@ class BackgroundServer:
     def __init__(self, app: FastAPI) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}/v1"
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
+        config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5)
+        self._server = Server(app, config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from larksong.api.answers import Answering, answer
+from larksong.api.body_json import BodyRoute
 from larksong.api.chat_responses import AnswerStyle, Totals, chunks, completion
 from larksong.api.chat_turns import prepared
 from larksong.api.errors import ApiError
@@ -12,7 +13,7 @@ from larksong.api.generation import Turn
 from larksong.api.schemas import ChatCompletion, ChatRequest, StreamOptions
 from larksong.api.served import Served
 
-router = APIRouter()
+router = APIRouter(route_class=BodyRoute)
 
 
 @router.post("/v1/chat/completions", response_model=ChatCompletion)

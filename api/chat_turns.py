@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from larksong.api.chat_requests import refusal, turn_request
-from larksong.api.generation import Model, Turn, with_seeds
+from larksong.api.generation import Model, Turn, TurnRequest, with_seeds
 from larksong.api.limits import check_limits
 from larksong.api.prompt import TemplateRefusal
 from larksong.api.sampler_fields import on_model, unheeded
@@ -20,8 +20,7 @@ from larksong.grammars.errors import GrammarsError
 async def prepared(body: ChatRequest, served: Served, model: Model) -> list[Turn]:
     """The turns, one a choice. Raises ApiError."""
     try:
-        check_limits(body, served.settings)
-        asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
+        asked = await in_worker(_asked, body, served, model)
         asked = replace(asked, sampling=on_model(asked.sampling, body, model.backend))
         if asked.reasoning_budget is not None and "reasoning_budget" in model.backend.unheeded:
             raise unheeded("thinking_budget")
@@ -34,8 +33,7 @@ async def prepared(body: ChatRequest, served: Served, model: Model) -> list[Turn
 async def prompt_tokens(body: ChatRequest, served: Served, model: Model) -> tuple[int, ...]:
     """The tokens of the prompt that the model would read. Raises ApiError."""
     try:
-        check_limits(body, served.settings)
-        asked = turn_request(body, model.wire_format, model.schemas, compat=model.compat)
+        asked = await in_worker(_asked, body, served, model)
         tools = asked.tools if asked.calls else ()
         written = await in_worker(
             model.prompts.write, asked.messages, tools, asked.wire_format, asked.variables
@@ -43,3 +41,8 @@ async def prompt_tokens(body: ChatRequest, served: Served, model: Model) -> tupl
     except (GrammarsError, TemplateRefusal, RecursionError) as error:
         raise refusal(error, body) from error
     return tuple(written.tokens)
+
+
+def _asked(body: ChatRequest, served: Served, model: Model) -> TurnRequest:
+    check_limits(body, served.settings)
+    return turn_request(body, model.wire_format, model.schemas, compat=model.compat)

@@ -24,6 +24,7 @@ from larksong.api.command_errors import fail
 from larksong.api.command_input import lines_of, read_json
 from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
+from larksong.api.ending import Server
 from larksong.api.explain import command as explain
 from larksong.api.grammar_command import grammar
 from larksong.api.json_line import json_line
@@ -71,16 +72,18 @@ def serve(**flags: Any) -> None:
     address = f"http://{_in_url(settings.host)}:{place.getsockname()[1]}"
     pages = {"inspector": f"{address}/inspector"} if settings.inspector else {}
     _tell("serving", model=model.name, url=f"{address}/v1", **pages)
-    server = uvicorn.Server(
+    application = create_app([model], settings)
+    server = Server(
+        application,
         uvicorn.Config(
-            create_app([model], settings),
+            application,
             host=settings.host,
             port=settings.port,
             log_config=None,
             access_log=False,
-            # Streams end by themselves before; what else is left is cut off then.
-            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 1,
-        )
+            # Answers end by themselves before; what else is left is cut off then.
+            timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 2,
+        ),
     )
     server.run(sockets=[place])
     if not server.started:

@@ -13,11 +13,13 @@ from typing_extensions import TypedDict
 
 from larksong.api.answer_fields import Schema
 from larksong.api.answers import Answering, answer
+from larksong.api.body_json import BodyRoute
 from larksong.api.chat_responses import Totals, new_id
 from larksong.api.deltas import ContentDelta
 from larksong.api.errors import ApiError
 from larksong.api.generation import AnswerSchema, AnswerText, Model, Turn, TurnEnd, TurnRequest, with_seeds
 from larksong.api.merge import merged
+from larksong.api.messages import ListOf
 from larksong.api.sampler_fields import SamplerFields, on_model, sampling, unless
 from larksong.api.schemas import StreamOptions, Usage
 from larksong.api.served import Served
@@ -25,14 +27,14 @@ from larksong.engine.backends.base import Step
 from larksong.engine.backends.errors import PromptError, PromptTooLong
 from larksong.grammars.errors import GrammarsError
 
-router = APIRouter()
+router = APIRouter(route_class=BodyRoute)
 
 
 class CompletionRequest(SamplerFields):
     """The body of a completion. Several prompts, and `n` answers to each, are choices of one completion."""
 
     model: str
-    prompt: str | list[str] | list[int] | list[list[int]]
+    prompt: str | ListOf[str] | ListOf[int] | ListOf[ListOf[int]]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=16)] | None = None
@@ -43,7 +45,7 @@ class CompletionRequest(SamplerFields):
     echo: bool | None = None
     guided_json: Schema | None = Field(None, validation_alias=AliasChoices("guided_json", "json_schema"))
     guided_regex: str | None = Field(None, validation_alias=AliasChoices("guided_regex", "regex_pattern"))
-    guided_choice: list[str] | None = None
+    guided_choice: ListOf[str] | None = None
     guided_grammar: str | None = None
     suffix: Annotated[str | None, unless("")] = None
 

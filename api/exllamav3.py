@@ -95,7 +95,6 @@ class DeltaStream:
         self._filter = filter
         self._emitter = emitter or DeltaEmitter()
         self._read = 0
-        self._given = 0
         self._called = False
         self.finish_reason: str | None = None
         """At the end: stop, length, tool_calls, or error."""
@@ -110,10 +109,9 @@ class DeltaStream:
         """Like `feed`, as Larksong's own deltas."""
         accepted = self._filter.accepted
         until = len(accepted)
-        if getattr(self._filter.job, "banned_strings", None) and not result.get("eos"):
-            if "token_ids" in result:
-                self._given += result["token_ids"].shape[-1]
-            until = min(until, self._given)
+        job = self._filter.job
+        if getattr(job, "banned_strings", None) and not result.get("eos"):
+            until = max(until - len(job.held_tokens), 0)
         events = [event for token in accepted[self._read : until] for event in token.events]
         self._read = max(self._read, until)
         deltas = self._emit(events)
@@ -134,6 +132,8 @@ class DeltaStream:
         if self.error is not None:
             self.finish_reason = "error"
         elif not self._filter.finished:
-            self.finish_reason = "length"
+            # A stop string, or an end before the trigger, is not the grammar's end and no limit either.
+            stopped = result.get("eos_reason") in ("stop_string", "stop_token")
+            self.finish_reason = "stop" if stopped else "length"
         else:
             self.finish_reason = "tool_calls" if self._called else "stop"

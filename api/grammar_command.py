@@ -90,4 +90,4 @@ def grammar(
     try:
         typer.echo(expand(made).lark() if to is Target.LARK else export(made, to.value), nl=False)
     except TooManyStates as error:
-        fail(f"the grammar cannot be written for {to.value}: a terminal has {error}")
+        fail(f"the grammar cannot be written for {to.value}: {error}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,6 +11,7 @@ from larksong.api.generation import AnswerSchema
 from larksong.api.schema_policy import DEFAULT_POLICY
 from larksong.api.schemas import ChatRequest
 from larksong.api.settings import Settings
+from larksong.api.sse import json_line
 
 
 def check_limits(request: ChatRequest, settings: Settings) -> None:
@@ -33,7 +33,7 @@ def check_limits(request: ChatRequest, settings: Settings) -> None:
         schemas = [*schemas, (form.field, form.schema)]
     for field, schema in schemas:
         try:
-            size = len(json.dumps(schema))
+            size = len(json_line(schema))
         except RecursionError:
             raise ApiError("The request is nested too deeply.", param=field) from None
         if size > settings.max_schema_bytes:

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+
+T = TypeVar("T")
+
+
+class _FirstError(FailFast):
+    """Entries behind a wrong one are not looked at: to report a million of them would take a minute."""
+
+    __hash__ = object.__hash__  # or it could not stand in a union
+
+
+ListOf = Annotated[list[T], _FirstError()]
+DictOf = Annotated[dict[str, T], _FirstError()]
 
 
 class RequestPart(BaseModel):
@@ -70,9 +82,9 @@ class Message(RequestPart):
     """A message of the conversation. `function_call` and the role `function` go with `functions`."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[ContentPart] | None = None
+    content: str | ListOf[ContentPart] | None = None
     name: str | None = None
-    tool_calls: list[HistoryCall] | None = None
+    tool_calls: ListOf[HistoryCall] | None = None
     tool_call_id: str | None = None
     function_call: HistoryFunction | None = None
     refusal: str | None = None

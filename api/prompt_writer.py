@@ -17,7 +17,7 @@ from larksong.api.call_memory import CallMemory, WrittenTurn
 from larksong.api.prompt import ChatMessage, ChatTemplate
 from larksong.api.quoting import Quoting, spellings, unused_character
 from larksong.engine.backends.base import Backend
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.replay import encoded, text_ids
 from larksong.grammars import Tool, WireFormat
 
 Piece = str | tuple[int, ...]
@@ -119,7 +119,7 @@ class PromptWriter:
         if not text:
             return []
         if is_first:
-            return list(self._backend.tokenizer.encode(text, add_special_tokens=False).ids)
+            return encoded(self._backend.tokenizer, text)
         return text_ids(self._backend.tokenizer, self._backend.vocabulary, text)
 
     def _with_turns(self, text: str, places: Sequence[_Place], wire: WireFormat, cut: str) -> list[Piece]:

@@ -19,7 +19,10 @@ from typing import Any
 
 
 class Quoting:
-    """Finds the markers of one vocabulary in texts."""
+    """Finds the markers of one vocabulary in texts, and what templates may complete to one.
+
+    `<parameter={{ name }}>` makes a marker of the name `<|im_end|`, and `<{{ name }}>` one of `|im_end|`.
+    """
 
     def __init__(self, markers: Iterable[str]) -> None:
         # A marker of one character cannot be cut.
@@ -28,13 +31,42 @@ class Quoting:
         first = "".join(sorted({re.escape(marker[0]) for marker in found}))
         # The first part makes the search fast: hardly a character of a text begins a marker.
         self._marker = re.compile(f"[{first}](?<=(?=(?:{any_of})).)", re.DOTALL) if found else None
+        self._tails = {marker[place:] for marker in found for place in range(1, len(marker) - 1)}
+        self._heads = {marker[:place] for marker in found for place in range(2, len(marker))}
+        self._tail_begins = {tail[:2] for tail in self._tails}
+        self._head_ends = {head[-2:] for head in self._heads}
+        self._longest = len(found[0]) if found else 0
+        self._all = "\0".join(found)
 
     def quote(self, value: Any, cut: str) -> Any:
         """A copy of a JSON value with `cut` behind the first character of each marker in it."""
         marker = self._marker
         if marker is None:
             return _map_texts(value, lambda text: text)
-        return _map_texts(value, lambda text: marker.sub(lambda found: found[0] + cut, text))
+
+        def quoted(text: str) -> str:
+            return marker.sub(lambda found: found[0] + cut, self._with_cut_edges(text, cut))
+
+        return _map_texts(value, quoted)
+
+    def _with_cut_edges(self, text: str, cut: str) -> str:
+        """The text with `cut` in what stands at its edges and is a part of a marker, two characters or more.
+
+        Words alone (`user`, `think`) are left as they are: names of parameters are such words.
+        """
+        sizes = range(2, min(len(text), self._longest) + 1)
+        if text[-2:] in self._head_ends:
+            for size in reversed(sizes):
+                if text[-size:] in self._heads:
+                    place = len(text) - size + 1
+                    text = text[:place] + cut + text[place:]
+                    break
+        if text[:2] in self._tail_begins and (
+            any(text[:size] in self._tails for size in sizes)
+            or (len(text) < self._longest and not text.isidentifier() and text in self._all)
+        ):
+            text = text[0] + cut + text[1:]
+        return text
 
 
 def _map_texts(value: Any, change: Callable[[str], str]) -> Any:

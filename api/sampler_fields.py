@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AliasChoices, Field
 from pydantic_core import PydanticCustomError
 
 from larksong.api.errors import ApiError
-from larksong.api.messages import RequestPart
+from larksong.api.messages import DictOf, ListOf, RequestPart
 from larksong.engine.backends.base import Backend, Sampling
 
 
@@ -47,16 +47,16 @@ class SamplerFields(RequestPart):
     penalty_range: Annotated[int, Field(ge=-1)] | None = _named(
         "penalty_range", "repetition_penalty_range", "rep_pen_range", "repetition_range"
     )
-    logit_bias: dict[str, Annotated[float, Field(ge=-100, le=100)]] | None = None
-    banned_tokens: list[int] | None = _named("banned_tokens", "custom_token_bans")
+    logit_bias: DictOf[Annotated[float, Field(ge=-100, le=100)]] | None = None
+    banned_tokens: ListOf[int] | None = _named("banned_tokens", "custom_token_bans")
     min_tokens: Annotated[int, Field(ge=0)] | None = _named("min_tokens", "min_length")
     dry_multiplier: Annotated[float, Field(ge=0)] | None = None
     dry_base: Annotated[float, Field(gt=0, le=10)] | None = None
     dry_allowed_length: Annotated[int, Field(ge=1)] | None = None
     dry_range: Annotated[int, Field(ge=0)] | None = _named("dry_range", "dry_penalty_last_n")
-    dry_sequence_breakers: list[str] | None = None
-    banned_strings: str | list[str] | None = None
-    stop: str | list[str] | None = _named("stop", "stop_sequence")
+    dry_sequence_breakers: ListOf[str] | None = None
+    banned_strings: str | ListOf[str] | None = None
+    stop: str | ListOf[str] | None = _named("stop", "stop_sequence")
 
     top_a: Annotated[float | None, unless(0)] = None
     tfs: Annotated[float | None, unless(1)] = None
@@ -72,8 +72,8 @@ class SamplerFields(RequestPart):
     negative_prompt: Annotated[str | None, unless("")] = None
     token_healing: Annotated[bool | None, unless(False)] = None
     ignore_eos: Annotated[bool | None, unless(False)] = _named("ignore_eos", "ban_eos_token")
-    stop_token_ids: Annotated[list[int] | None, unless([])] = None
-    bad_words: Annotated[list[str] | None, unless([])] = None
+    stop_token_ids: Annotated[ListOf[int] | None, unless([])] = None
+    bad_words: Annotated[ListOf[str] | None, unless([])] = None
     logits_processors: Annotated[list[Any] | None, unless([])] = None
     use_beam_search: Annotated[bool | None, unless(False)] = None
     length_penalty: Annotated[float | None, unless(1)] = None

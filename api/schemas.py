@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
 from larksong.api.answer_fields import ResponseFormat, Schema, StructuredOutputs
-from larksong.api.messages import Message, RequestPart
+from larksong.api.messages import ListOf, Message, RequestPart
 from larksong.api.sampler_fields import SamplerFields, unless
 
 # --- request ---
@@ -50,7 +50,7 @@ class AllowedTools(RequestPart):
     """The tools that may be called now; all others stay in the prompt."""
 
     mode: Literal["auto", "required"] = "auto"
-    tools: Annotated[list[NamedToolChoice], Field(min_length=1)]
+    tools: Annotated[ListOf[NamedToolChoice], Field(min_length=1)]
 
 
 class AllowedToolsChoice(RequestPart):
@@ -77,16 +77,16 @@ class ChatRequest(SamplerFields):
     """
 
     model: str
-    messages: Annotated[list[Message], Field(min_length=1)]
+    messages: Annotated[ListOf[Message], Field(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     n: Annotated[int, Field(ge=1, le=16)] | None = None
     logprobs: bool | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
 
-    tools: list[ToolSpec] | None = None
+    tools: ListOf[ToolSpec] | None = None
     tool_choice: Literal["none", "auto", "required"] | NamedToolChoice | AllowedToolsChoice | None = None
-    functions: list[FunctionSpec] | None = None
+    functions: ListOf[FunctionSpec] | None = None
     function_call: Literal["none", "auto"] | FunctionName | None = None
     parallel_tool_calls: bool | None = None
     min_tool_calls: Annotated[int, Field(ge=0)] | None = None
@@ -112,11 +112,11 @@ class ChatRequest(SamplerFields):
     structured_outputs: StructuredOutputs | None = None
     guided_json: Schema | None = Field(None, validation_alias=AliasChoices("guided_json", "json_schema"))
     guided_regex: str | None = Field(None, validation_alias=AliasChoices("guided_regex", "regex_pattern"))
-    guided_choice: list[str] | None = None
+    guided_choice: ListOf[str] | None = None
     guided_grammar: str | None = None
 
     audio: Annotated[Any, unless()] = None
-    modalities: Annotated[list[str] | None, unless(["text"], [])] = None
+    modalities: Annotated[ListOf[str] | None, unless(["text"], [])] = None
     web_search_options: Annotated[Any, unless()] = None
     documents: Annotated[list[Any] | None, unless([])] = None
     chat_template: Annotated[str | None, unless()] = None

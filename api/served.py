@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from larksong.api.admission import Admission
 from larksong.api.chat_responses import ReasoningField
+from larksong.api.ending import Ending
 from larksong.api.errors import UnknownModel
 from larksong.api.generation import Model
 from larksong.api.inspector.live import LiveTurns
@@ -20,16 +21,13 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Served:
-    """The models by name, and the settings that hold for all of them.
-
-    `ending`: the server shuts down and takes no new requests.
-    """
+    """The models by name, and the settings that hold for all of them."""
 
     models: dict[str, Model]
     settings: Settings
     metrics: Metrics
     admission: Admission
-    ending: bool = False
+    ending: Ending
     live: LiveTurns | None = None
     """where turns are kept for the inspector, if there is one"""
     reasoning_field: ReasoningField = field(init=False)
@@ -45,6 +43,7 @@ class Served:
             settings,
             Metrics(settings.low_mass),
             Admission(settings.max_running, settings.max_waiting),
+            Ending(settings.shutdown_seconds),
         )
 
     def model(self, name: str) -> Model:

@@ -42,10 +42,10 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        served.ending = False
+        served.ending.reset()
         sys.setswitchinterval(_SWITCH_SECONDS)
         yield
-        served.ending = True
+        served.ending.begun = True
         for model in models:
             model.backend.close()
 

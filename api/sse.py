@@ -36,6 +36,8 @@ class StreamForm:
 
 CHAT = StreamForm()
 
+_DONE = b"data: [DONE]\n\n"
+
 
 async def event_data(
     chunks: AsyncGenerator[Mapping[str, object] | bytes, None], form: StreamForm = CHAT
@@ -50,12 +52,21 @@ async def event_data(
             async for chunk in chunks:
                 yield write(chunk)
     except ApiError as error:
-        yield write(form.fault(error))
+        yield _fault(error, form)
     except Exception:
         _logger.exception("a stream failed")
-        yield write(form.fault(ServerFault()))
+        yield _fault(ServerFault(), form)
     if not form.named:
-        yield b"data: [DONE]\n\n"
+        yield _DONE
+
+
+def fault_events(error: ApiError, form: StreamForm) -> bytes:
+    """The last events of a stream that is cut off."""
+    return _fault(error, form) + (b"" if form.named else _DONE)
+
+
+def _fault(error: ApiError, form: StreamForm) -> bytes:
+    return (_named_event if form.named else _event)(form.fault(error))
 
 
 def _event(chunk: Mapping[str, object] | bytes) -> bytes:

@@ -8,17 +8,18 @@ from fastapi import APIRouter, Request
 from pydantic import AliasChoices, Field
 from typing_extensions import TypedDict
 
+from larksong.api.body_json import BodyRoute
 from larksong.api.chat_requests import refusal, turn_request
 from larksong.api.errors import ApiError
 from larksong.api.generation import Model
-from larksong.api.messages import Message, RequestPart
+from larksong.api.messages import ListOf, Message, RequestPart
 from larksong.api.prompt import TemplateRefusal
 from larksong.api.schemas import ChatRequest, ToolSpec
 from larksong.api.served import Served
 from larksong.api.workers import in_worker
 from larksong.grammars.errors import GrammarsError
 
-router = APIRouter()
+router = APIRouter(route_class=BodyRoute)
 
 
 class TokenizeRequest(RequestPart):
@@ -26,8 +27,8 @@ class TokenizeRequest(RequestPart):
 
     model: str | None = None
     prompt: str | None = Field(None, validation_alias=AliasChoices("prompt", "content", "text"))
-    messages: Annotated[list[Message], Field(min_length=1)] | None = None
-    tools: list[ToolSpec] | None = None
+    messages: Annotated[ListOf[Message], Field(min_length=1)] | None = None
+    tools: ListOf[ToolSpec] | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     return_token_strs: bool | None = None
 
@@ -45,7 +46,7 @@ class DetokenizeRequest(RequestPart):
     """Token ids."""
 
     model: str | None = None
-    tokens: list[int]
+    tokens: ListOf[int]
 
 
 class Detokenized(TypedDict):

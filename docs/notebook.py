@@ -29,6 +29,7 @@ def run(notebook: Any, timeout: int = 170) -> Any:
         timeout=timeout,
         kernel_name="python3",
         record_timing=False,
+        coalesce_streams=True,
         resources={"metadata": {"path": str(ROOT)}},
     ).execute()
     notebook.metadata.get("language_info", {}).pop("version", None)

@@ -8,7 +8,7 @@ engine's form alone, where one terminal knows all names.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, count
 
@@ -64,20 +64,27 @@ def _inline(grammar: Grammar) -> Grammar:
     for start, entered in pending.items():
         taken = {rule.origin for rule in rules} | pending.keys()
         rules += _merge(entered, start, taken, terminals, actions)
-    renamed = {name: _with_stops(terminal, split) for name, terminal in terminals.items()}
+    renamed = {
+        name: _with_stops(terminal, lambda each, label: split.get((each, label), each))
+        for name, terminal in terminals.items()
+    }
     return Grammar(tuple(rules), renamed, actions, grammar.start, grammar.title)
 
 
-def _with_stops(terminal: Terminal, split: Mapping[tuple[str, object], str]) -> Terminal:
-    """A terminal whose text's stops complete the functions' names under their new names."""
+def _with_stops(terminal: Terminal, renamed: Callable[[str, object], str]) -> Terminal:
+    """A terminal whose text's stops complete others under new names, by name and the stop's label."""
     definition = terminal.definition
-    if not isinstance(definition, TextUntil):
+    if not isinstance(definition, TextUntil) or not definition.stops:
         return terminal
     stops = tuple(
-        replace(stop, terminals=tuple(split.get((name, stop.label), name) for name in stop.terminals))
+        replace(stop, terminals=tuple(renamed(name, stop.label) for name in stop.terminals))
         for stop in definition.stops
     )
     return replace(terminal, definition=replace(definition, stops=stops))
+
+
+def _is_text(terminal: Terminal) -> bool:
+    return isinstance(terminal.definition, TextUntil)
 
 
 def _opens_function(grammar: Grammar, name: str) -> bool:
@@ -121,15 +128,19 @@ def _merge(
     names = {entered.start: start}
     # What begins an object or array tells the branches of a union apart: it is never shared.
     openers = {rule.expansion[0] for rule in entered.rules if rule.expansion}
-    for name, terminal in entered.terminals.items():
+    made = {}
+    # Texts last: their stops name other terminals.
+    for name, terminal in sorted(entered.terminals.items(), key=lambda each: _is_text(each[1])):
+        made[name] = _with_stops(terminal, lambda each, label: names.get(each, each))
         known = terminals.get(name)
         opens = (
             name in openers and isinstance(terminal.definition, Literal) and terminal.definition.text in "[{"
         )
-        if known is not None and (known != terminal or opens):
-            names[name] = _free(f"{start.upper()}_{name}", terminals)
+        if known is not None and (known != made[name] or opens):
+            names[name] = _free(f"{start.upper()}_{name}", {*terminals, *entered.terminals})
+    for name in entered.terminals:
         new = names.get(name, name)
-        terminals[new] = Terminal(new, terminal.definition, terminal.role, terminal.predicate)
+        terminals[new] = replace(made[name], name=new)
     for origin in {rule.origin for rule in entered.rules} & taken:
         names.setdefault(origin, _free(f"{start}_{origin}", taken))
     for origin, action in entered.actions.items():
@@ -157,7 +168,7 @@ def _split_keys(grammar: Grammar) -> Grammar:
                     single = f"{wanted}_{len(terminals)}"
                 split[name].append(single)
                 words = Keys(((text, member),))
-                terminals[single] = Terminal(single, words, terminal.role, terminal.predicate)
+                terminals[single] = replace(terminal, name=single, definition=words)
     for name in split:
         del terminals[name]
     rules = [each for rule in grammar.rules for each in _alternatives(rule, split)]

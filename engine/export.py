@@ -17,7 +17,17 @@ from larksong.engine.characters import CharacterAutomaton, Range, TooManyStates
 from larksong.engine.dfa import DEAD, DFA, Row
 from larksong.engine.fixed_order import FixedOrder, fixed_order
 from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Choice, JsonString, Keys, Literal, Special, Sub, Terminal, TextUntil
+from larksong.engine.terminals import (
+    Choice,
+    JsonKey,
+    JsonString,
+    Keys,
+    Literal,
+    Special,
+    Sub,
+    Terminal,
+    TextUntil,
+)
 from larksong.engine.text import StopText
 
 
@@ -28,6 +38,8 @@ class Writer(ABC):
     comment: ClassVar[str]
     defines: ClassVar[str] = " ::= "
     end: ClassVar[str] = ""
+    greedy: ClassVar[str] = ""
+    """What is to be said where a text may begin like a literal and go on otherwise."""
 
     @abstractmethod
     def string(self, text: str) -> str:
@@ -86,6 +98,10 @@ class LLGuidance(Writer):
     name = "llguidance"
     comment = "// {}"
     defines = ": "
+    greedy = (
+        "llguidance's lexer takes the longest literal and does not go back: "
+        "a text that goes on like one and then otherwise is refused"
+    )
 
     def string(self, text: str) -> str:
         return _quoted(text)
@@ -100,7 +116,8 @@ WRITERS: dict[str, Writer] = {writer.name: writer for writer in (Kbnf(), Gbnf(),
 def export(grammar: Grammar, target: str) -> str:
     """`grammar` in the language of `target`, a key of WRITERS.
 
-    Raises TooManyStates where a pattern or a bounded number is too large to be written out.
+    Raises TooManyStates, naming the terminal, where a pattern or a bounded number is too large to be written
+    out.
     """
     return _Export(fixed_order(grammar), WRITERS[target]).text()
 
@@ -132,9 +149,14 @@ class _Export:
             symbols = [self._names[name] for name in rule.expansion if name not in ends]
             bodies.setdefault(rule.origin, []).append(symbols)
         lines = [self._writer.rule(self._names[origin], found) for origin, found in bodies.items()]
+        if self._writer.greedy and _has_texts_like_literals(self._grammar):
+            self._notes.append(self._writer.greedy)
         for name, terminal in self._grammar.terminals.items():
             if name not in ends:
-                lines += self._terminal(terminal)
+                try:
+                    lines += self._terminal(terminal)
+                except TooManyStates as error:
+                    raise TooManyStates(f"{name} has {error}") from error
         said = [line for line in (self._grammar.title, *dict.fromkeys(self._notes)) if line]
         head = [self._writer.comment.format(" ".join(line.replace("*)", "* )").split())) for line in said]
         return "\n".join([*head, *lines]) + "\n"
@@ -189,6 +211,18 @@ class _Export:
                 found.append([])
             lines.append(self._writer.rule(names[state], found))
         return lines
+
+
+def _has_texts_like_literals(grammar: Grammar) -> bool:
+    """Whether there are raw texts with ends, other names beside declared ones, or strings beside enums."""
+    definitions = [terminal.definition for terminal in grammar.terminals.values()]
+    strings = any(isinstance(each, JsonString) for each in definitions)
+    return any(
+        (isinstance(each, TextUntil) and bool(each.stops))
+        or (isinstance(each, JsonKey) and bool(each.excluded))
+        or (isinstance(each, Choice) and strings and any(text.startswith('"') for text, _ in each.words))
+        for each in definitions
+    )
 
 
 def _one_of(writer: Writer, ranges: Sequence[Range]) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.dfa import DEAD, DFA, is_final
+from larksong.engine.dfa import DFA, is_final
 from larksong.engine.interior import Bools, Interior, Ints
 from larksong.engine.trie import Position, Trie
 
@@ -54,8 +54,9 @@ class Sweeper:
 
     def __init__(self, dfa: DFA, begins: Callable[[int], bool] = lambda state: False) -> None:
         self._dfa, self._begins_character = dfa, begins
-        self._table = np.full((16, 256), DEAD - 1, np.int64)
+        self._table = np.zeros((16, 256), np.int64)
         self._begins = np.zeros(16, np.int64)
+        self._known: set[int] = set()
         self._interior = Interior(dfa)
         self._lock = threading.Lock()
 
@@ -167,14 +168,22 @@ class Sweeper:
         Another thread may replace them by larger ones at any time; those given out stay complete.
         """
         with self._lock:
-            for state in states:
-                while state >= len(self._table):
-                    self._table = np.vstack([self._table, np.full_like(self._table, DEAD - 1)])
-                    self._begins = np.concatenate([self._begins, np.zeros_like(self._begins)])
-                if self._table[state, 0] == DEAD - 1:
+            new = [state for state in states if state not in self._known]
+            if new:
+                self._make_room(max(new))
+                for state in new:
                     self._begins[state] = self._begins_character(state)
                     self._table[state] = self._dfa.row(state)
+                self._known.update(new)
             return self._table, self._begins
+
+    def _make_room(self, state: int) -> None:
+        """Rows up to `state`: of many states few are read, and what was never written takes no memory."""
+        if state >= len(self._table):
+            size, known = 1 << state.bit_length(), list(self._known)
+            table, begins = np.zeros((size, 256), np.int64), np.zeros(size, np.int64)
+            table[known], begins[known] = self._table[known], self._begins[known]
+            self._table, self._begins = table, begins
 
 
 def _distinct(states: Ints) -> list[int]:

@@ -232,7 +232,7 @@ class MatchedText(Trimmed[tuple[int, int]]):
     def __init__(self, text: StopText, value: DFA, limit: int = 20_000) -> None:
         super().__init__(limit)
         self.dfa, self.value = text, value
-        self._held_sizes = [len(held) for held in text.held]
+        self._moves: dict[int, list[tuple[int, int, list[int]]]] = {}
         self._may_stop = any(node not in text.refused for node in text.stop)
         self.start = self._state(text.start, value.start)
         self._is_live(self.start)
@@ -255,25 +255,39 @@ class MatchedText(Trimmed[tuple[int, int]]):
 
     def _following(self, state: int) -> Row:
         node, value = self._keys[state]
-        held = self._held(node)
         read = [value]  # after so many of the bytes that are held back
-        for byte in held:
+        for byte in self._held(node):
             read.append(self._read(read[-1], bytes((byte,))))
-        behind = self.value.row(read[-1]) if read[-1] != DEAD else [DEAD] * 256
         row = [DEAD] * 256
-        targets: dict[tuple[int, int], int] = {}
-        sizes, nodes = self._held_sizes, self.dfa.nodes
-        for byte, following in enumerate(self.dfa.row(node)):
-            if following == DEAD:
-                continue
-            released = len(held) + 1 - (sizes[following] if following < nodes else 0)
-            after = read[released] if released <= len(held) else behind[byte]
-            if after != DEAD:
-                key = (following, after)
-                if key not in targets:
-                    targets[key] = self._state(following, after)
-                row[byte] = targets[key]
+        for following, released, led_by in self._moves_of(node):
+            if released < len(read):
+                if (after := read[released]) != DEAD:
+                    target = self._state(following, after)
+                    for byte in led_by:
+                        row[byte] = target
+            elif read[-1] != DEAD:
+                behind = self.value.row(read[-1])
+                afters = [behind[byte] for byte in led_by]
+                targets = {after: self._state(following, after) for after in set(afters) - {DEAD}}
+                targets[DEAD] = DEAD
+                for byte, after in zip(led_by, afters, strict=True):
+                    row[byte] = targets[after]
         return row
+
+    def _moves_of(self, node: int) -> list[tuple[int, int, list[int]]]:
+        """What of the text follows, how many bytes it no longer holds back, and the bytes that lead there."""
+        moves = self._moves.get(node)
+        if moves is None:
+            by_following: dict[int, list[int]] = {}
+            for byte, following in enumerate(self.dfa.row(node)):
+                if following != DEAD:
+                    by_following.setdefault(following, []).append(byte)
+            size = len(self._held(node)) + 1
+            moves = self._moves[node] = [
+                (following, size - len(self._held(following)), led_by)
+                for following, led_by in by_following.items()
+            ]
+        return moves
 
     def _held(self, node: int) -> bytes:
         return self.dfa.held[node] if node < self.dfa.nodes else b""

@@ -57,6 +57,9 @@ class Vocabulary:
     def __post_init__(self) -> None:
         if self.width < len(self.tokens):
             raise VocabularyError(f"{len(self.tokens)} tokens do not fit into logits of width {self.width}")
+        for token in (*self.special.values(), *self.eos_ids):
+            if not 0 <= token < self.width:
+                raise VocabularyError(f"id {token} is not in logits of width {self.width}")
 
     @classmethod
     def from_tokenizer(

@@ -7,8 +7,8 @@ The model is a folder that exllamav3 loads, EXL3 or fp16; exllamav3 needs an NVI
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from typing import Any
 
 from exllamav3 import Cache, ComboSampler, Config, Generator, Job, Model, Tokenizer
@@ -62,4 +62,6 @@ def main(folder: str, **load: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description="One required call, as OpenAI's deltas.")
+    parser.add_argument("model", help="folder of an EXL3 or fp16 model")
+    main(parser.parse_args().model)

@@ -11,12 +11,13 @@ from larksong.api.anthropic.messages import AnthropicMessage, TokenCount
 from larksong.api.anthropic.requests import asked
 from larksong.api.anthropic.responses import FORM, MessageStyle, events, message
 from larksong.api.anthropic.schemas import CountRequest, MessagesRequest
+from larksong.api.body_json import BodyRoute
 from larksong.api.chat_responses import Totals
 from larksong.api.chat_turns import prepared, prompt_tokens
 from larksong.api.generation import Turn
 from larksong.api.served import Served
 
-router = APIRouter()
+router = APIRouter(route_class=BodyRoute)
 
 
 @router.post("/v1/messages", response_model=AnthropicMessage)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from larksong.api.messages import RequestPart
+from larksong.api.messages import ListOf, RequestPart
 from larksong.api.sampler_fields import unless
 from larksong.api.turn_fields import TurnFields
 
@@ -61,7 +61,7 @@ class ToolResult(RequestPart):
 
     type: Literal["tool_result"]
     tool_use_id: str
-    content: str | list[ResultPart] | None = None
+    content: str | ListOf[ResultPart] | None = None
     is_error: bool | None = None
 
     @property
@@ -100,7 +100,7 @@ class MessageParam(RequestPart):
     """A message of the conversation."""
 
     role: Literal["user", "assistant", "system"]
-    content: str | list[ContentBlock]
+    content: str | ListOf[ContentBlock]
 
 
 class ToolParam(RequestPart):
@@ -168,9 +168,9 @@ class CountRequest(TurnFields):
     """What has a part in the prompt."""
 
     model: str
-    messages: Annotated[list[MessageParam], Field(min_length=1)]
-    system: str | list[TextBlock] | None = None
-    tools: list[AnyTool] | None = None
+    messages: Annotated[ListOf[MessageParam], Field(min_length=1)]
+    system: str | ListOf[TextBlock] | None = None
+    tools: ListOf[AnyTool] | None = None
     tool_choice: ToolChoice | None = None
     thinking: ThinkingConfig | None = None
     output_config: OutputConfig | None = None
@@ -183,5 +183,5 @@ class MessagesRequest(CountRequest):
 
     max_tokens: Annotated[int, Field(ge=1)]
     stream: bool | None = None
-    stop_sequences: list[str] | None = None
+    stop_sequences: ListOf[str] | None = None
     thread: dict[str, Any] | None = None

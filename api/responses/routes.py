@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from larksong.api.answers import Answering, answer
+from larksong.api.body_json import BodyRoute
 from larksong.api.chat_responses import Totals
 from larksong.api.chat_turns import prepared
 from larksong.api.generation import Turn
@@ -14,7 +15,7 @@ from larksong.api.responses.schemas import ResponsesRequest
 from larksong.api.responses.writer import ResponseWriter
 from larksong.api.served import Served
 
-router = APIRouter()
+router = APIRouter(route_class=BodyRoute)
 
 
 @router.post("/v1/responses", response_model=ResponseObject)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from larksong.api.messages import RequestPart
+from larksong.api.messages import ListOf, RequestPart
 from larksong.api.sampler_fields import unless
 from larksong.api.schemas import FunctionSpec
 from larksong.api.turn_fields import TurnFields
@@ -43,7 +43,7 @@ class Medium(RequestPart):
         raise PydanticCustomError("unsupported_parameter", "this server reads text only, no images or files")
 
 
-Parts = list[Annotated[TextPart | RefusalPart | Medium, Discriminator("type")]]
+Parts = ListOf[Annotated[TextPart | RefusalPart | Medium, Discriminator("type")]]
 
 
 def text_of(content: str | Parts | None) -> str:
@@ -117,7 +117,7 @@ class Namespace(RequestPart):
 
     type: Literal["namespace"]
     name: str
-    tools: list[FunctionTool]
+    tools: ListOf[FunctionTool]
 
 
 class OtherTool(RequestPart):
@@ -152,7 +152,7 @@ class AllowedTools(RequestPart):
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required"] = "auto"
-    tools: Annotated[list[ChosenTool], Field(min_length=1)]
+    tools: Annotated[ListOf[ChosenTool], Field(min_length=1)]
 
 
 class JsonSchemaForm(RequestPart):
@@ -187,17 +187,17 @@ class ResponsesRequest(TurnFields):
     """The body of a request for a response."""
 
     model: str
-    input: str | list[Item]
+    input: str | ListOf[Item]
     instructions: str | None = None
     stream: bool | None = None
     store: bool | None = None
-    tools: list[AnyTool] | None = None
+    tools: ListOf[AnyTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | AllowedTools | ChosenTool | None = None
     parallel_tool_calls: bool | None = None
     max_output_tokens: Annotated[int, Field(ge=1)] | None = None
     text: TextConfig | None = None
     reasoning: ReasoningConfig | None = None
-    include: list[str] | None = None
+    include: ListOf[str] | None = None
     metadata: dict[str, Any] | None = None
 
     previous_response_id: str | None = None

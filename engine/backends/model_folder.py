@@ -67,6 +67,41 @@ class ModelFolder:
         )
 
 
+class FolderBackend:
+    """What of a `Backend` (see base.py) the folder of its model says."""
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self._folder = folder
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._folder.vocabulary
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._folder.tokenizer
+
+    @property
+    def context_length(self) -> int:
+        return self._folder.context_length
+
+    @property
+    def chat_template(self) -> str | None:
+        return self._folder.chat_template
+
+    @property
+    def bos_token(self) -> str:
+        return self._folder.bos_token
+
+    @property
+    def eos_token(self) -> str:
+        return self._folder.eos_token
+
+
 def _read(path: Path, name: str, *, optional: bool = False) -> dict[str, Any]:
     file = path / name
     if not file.is_file():

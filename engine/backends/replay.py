@@ -184,13 +184,27 @@ def _first(mask: NDArray[np.int32]) -> int:
     return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
 
 
+def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
+    """The ids of a text, without the tokens that some tokenizers put around it."""
+    if len(text) < _LONG_TEXT:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    else:
+        # A batch is encoded without Python's lock, which `encode` would hold for seconds.
+        [encoding] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
+        ids = encoding.ids
+    return ids
+
+
+_LONG_TEXT = 4096
+
+
 def text_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
     """The ids of a text in the middle of a turn: without the blank that some tokenizers put before a text."""
     if not vocabulary.prefix:
-        return list(tokenizer.encode(text, add_special_tokens=False).ids)
+        return encoded(tokenizer, text)
     # Written after a character that joins with nothing, and cut off after it.
     lead = "\x02"
-    ids = list(tokenizer.encode(lead + text, add_special_tokens=False).ids)
+    ids = encoded(tokenizer, lead + text)
     written = b""
     for cut, token in enumerate(ids, start=1):
         written += vocabulary.tokens[token]

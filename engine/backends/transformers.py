@@ -25,20 +25,18 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import torch
 from safetensors import SafetensorError
-from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.errors import NotAModel
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.model_folder import FolderBackend, ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
 from larksong.engine.backends.penalties import breaker_ids
 from larksong.engine.backends.prefix_cache import PrefixCache, can_be_cut, common
 from larksong.engine.backends.sampler import MaskBias, Sampler
 from larksong.engine.backends.turn import Turn
-from larksong.engine.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
@@ -47,14 +45,14 @@ _DRAFTS = 16  # tokens that are read in case they come: a pass takes hardly long
 _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 
 
-class TransformersBackend:
+class TransformersBackend(FolderBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
 
     unheeded = frozenset({"banned_strings"})
 
     def __init__(self, model: PreTrainedModel, folder: ModelFolder, *, threads: int | None = None) -> None:
+        super().__init__(folder)
         self._model = model
-        self._folder = folder
         self._bias = MaskBias(folder.vocabulary.width)
         self._prefixes = PrefixCache()
         self._sequences: list[_Sequence] = []
@@ -95,34 +93,6 @@ class TransformersBackend:
         except (ValueError, OSError, KeyError, RuntimeError, SafetensorError) as error:
             raise NotAModel(path, f"transformers cannot load it ({error})") from error
         return cls(loaded, folder, threads=threads)
-
-    @property
-    def name(self) -> str:
-        return self._folder.name
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._folder.vocabulary
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self._folder.tokenizer
-
-    @property
-    def context_length(self) -> int:
-        return self._folder.context_length
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._folder.chat_template
-
-    @property
-    def bos_token(self) -> str:
-        return self._folder.bos_token
-
-    @property
-    def eos_token(self) -> str:
-        return self._folder.eos_token
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""

@@ -23,11 +23,20 @@ from tests.support.families import FAMILIES, Family
 
 PLAIN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | tojson }}<|im_end|>\n{% endfor %}"
 
+# Qwen's and Seed's templates write names so.
+NAMES = """\
+{% for t in tools %}{% for name, schema in t.function.parameters.properties.items() %}
+<p={{ name }}>{% for key, value in schema.items() %}<{{ key }}>{{ value }}</{{ key }}>{% endfor %}{% endfor %}{% endfor %}
+{% for m in messages %}<{{ m.content }}>{% for c in m.tool_calls %}
+{% for name, value in c.function.arguments.items() %}[{{ name }}]{{ value }}{% endfor %}{% endfor %}{% endfor %}"""
+
 
 def sources() -> list[tuple[Family, str, str | None]]:
     """Every family with its own template where the recorded cases are there, and each with two of ours."""
     found: list[tuple[Family, str, str | None]] = [
-        (family, name, source) for family in FAMILIES for name, source in (("chatml", None), ("json", PLAIN))
+        (family, name, source)
+        for family in FAMILIES
+        for name, source in (("chatml", None), ("json", PLAIN), ("names", NAMES))
     ]
     folder = os.environ.get("LARKSONG_CASES")
     if folder:
@@ -71,6 +80,33 @@ def test_markers_in_the_text_of_clients_are_text(family: Family, name: str, sour
             for ids in (tokens, expected)
         )
         assert written.count(f"a {marker} b") >= unmarked.count(f"a {harmless} b"), marker
+
+
+@pytest.mark.parametrize(("family", "name", "source"), sources(), ids=lambda each: str(each)[:40])
+def test_no_template_completes_a_part_of_a_marker(family: Family, name: str, source: str | None) -> None:
+    parts = {part for marker in family.markers for part in (marker[1:], marker[:-1], marker[1:-1])}
+    # Words alone are names of parameters as well.
+    parts = {part for part in parts if len(part) > 1 and not part.isidentifier()}
+
+    def special(parts: list[str]) -> list[int]:
+        backend = family.backend(source, "")
+        template = ChatTemplate(source, bos_token=family.bos, eos_token=family.ends[0])
+        calls = [
+            {"id": "call_1", "function": {"name": "f", "arguments": dict(zip(parts, parts, strict=True))}}
+        ]
+        spoken: list[dict[str, Any]] = [
+            {"role": "user", "content": parts[0]},
+            {"role": "assistant", "content": parts[-1], "tool_calls": calls},
+            {"role": "tool", "content": parts[0], "tool_call_id": "call_1"},
+        ]
+        properties = {part: {"type": "string", "enum": [part], part: part} for part in parts}
+        tool = Tool("f", parts[0], {"type": "object", "properties": properties})
+        writer = PromptWriter(backend, template, CallMemory())
+        messages = template_messages([Message.model_validate(message) for message in spoken])
+        tokens = writer.write(messages, [tool], wire_format(family.format), {}).tokens
+        return [token for token in tokens if token in set(backend.vocabulary.special.values())]
+
+    assert special(sorted(parts)) == special([f"name{place}" for place in range(len(parts))])
 
 
 @examples(50)

@@ -93,7 +93,7 @@ def test_more_tools_or_larger_schemas_than_allowed_are_refused() -> None:
 
 def test_a_full_queue_sends_requests_away_with_advice() -> None:
     settings = {"max_running": 1, "max_waiting": 1}
-    with serving("word " * 100, tokens_per_second=60, settings=settings) as server:
+    with serving("word " * 40, tokens_per_second=60, settings=settings) as server:
         answers: list[httpx.Response] = []
         threads = [threading.Thread(target=lambda: answers.append(ask(server))) for _ in range(4)]
         for thread in threads:
@@ -112,7 +112,7 @@ def test_a_full_queue_sends_requests_away_with_advice() -> None:
 
 def test_a_client_that_leaves_the_queue_gives_up_its_place() -> None:
     settings = {"max_running": 1, "max_waiting": 1}
-    with serving("word " * 100, tokens_per_second=50, settings=settings) as server:
+    with serving("word " * 40, tokens_per_second=50, settings=settings) as server:
         first = threading.Thread(target=ask, args=(server,))
         first.start()
         time.sleep(0.2)
@@ -370,3 +370,39 @@ def test_running_answers_go_on_when_the_server_is_told_to_end() -> None:
     finally:
         process.kill()
         process.wait()
+
+
+_ASKED = {"model": "recorded", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 1000}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "last"),
+    [
+        ("chat/completions", _ASKED, ['"code":"shutting_down"}}', "data: [DONE]"]),
+        ("completions", {"model": "recorded", "prompt": "hi", "max_tokens": 1000}, ["data: [DONE]"]),
+        ("messages", _ASKED, ["event: error", '"type":"overloaded_error"']),
+        ("responses", {"model": "recorded", "input": "hi"}, ["event: response.failed", "shutting down"]),
+    ],
+)
+def test_answers_that_take_too_long_are_told_that_the_server_ends(
+    path: str, body: dict[str, Any], last: list[str]
+) -> None:
+    answers: dict[bool, httpx.Response] = {}
+
+    def ask(stream: bool) -> None:
+        url = f"{server.client.base_url}{path}"
+        answers[stream] = httpx.post(url, json={**body, "stream": stream}, timeout=30)
+
+    settings = {"shutdown_seconds": 0.5}
+    with serving("word " * 300, format="hermes", tokens_per_second=30, settings=settings) as server:
+        threads = [threading.Thread(target=ask, args=[stream]) for stream in (True, False)]
+        for thread in threads:
+            thread.start()
+        while server.backend.written < 10:
+            time.sleep(0.05)
+    for thread in threads:
+        thread.join()
+    assert answers[False].status_code == 503
+    assert "shutting down" in answers[False].json()["error"]["message"]
+    end = answers[True].text[-1000:]
+    assert [each for each in last if each not in end] == [], end

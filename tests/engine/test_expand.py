@@ -108,6 +108,41 @@ def test_any_names_make_a_readable_form_that_lark_loads(name: str, names: tuple[
         assert matcher.complete
 
 
+@pytest.mark.parametrize("name", format_names())
+def test_each_of_many_tools_with_texts_reads_its_own_call(name: str) -> None:
+    """Whatever is renamed where tools have different shapes, the ends of their texts lead on."""
+    schemas: tuple[dict[str, object], ...] = (
+        {"p": {"type": "string"}},
+        {"p": {"type": "string"}, "q": {"type": "array", "items": {"type": "string"}}},
+        {"o": {"type": "object", "properties": {"p": {"type": "string"}, "r": {"type": "string"}}}},
+        {"p": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"p": {"type": "string"}}}]}},
+    )
+    given: tuple[dict[str, object], ...] = (
+        {"p": "a"},
+        {"p": "b", "q": ["c", "d"]},
+        {"o": {"p": "e", "r": "f"}},
+        {"p": {"p": "g"}},
+    )
+    tools = [
+        Tool(f"tool{i}", "", {"type": "object", "properties": each, "required": list(each)})
+        for i, each in enumerate(schemas)
+    ]
+    part = wire_format(name).grammar(tools, POLICY, vocabulary())
+    engine = Engine(vocabulary())
+    readable = expand(part)
+    for tool, arguments in zip(tools, given, strict=True):
+        found = []
+        for form in (part, readable):
+            matcher = engine.matcher(form)
+            events: list[ParseEvent] = []
+            for byte in wire_format(name).render_call(tool.name, arguments).encode():
+                assert allowed(matcher.mask()) >= {byte}
+                events += matcher.advance(byte)
+            assert matcher.complete
+            found.append(joined(e for e in events if not isinstance(e, FunctionOpen)))
+        assert found[0] == found[1]
+
+
 def test_a_grammar_without_subroutines_and_names_stays_as_it_is() -> None:
     tool = Tool("ping")
     part = wire_format("hermes").grammar([tool], CallPolicy(required=True), vocabulary())

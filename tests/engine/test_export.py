@@ -173,6 +173,33 @@ def test_an_automaton_that_is_too_large_is_refused() -> None:
         CharacterAutomaton(Words([(b"x" * 50, None)]), limit=20)
 
 
+def test_a_pattern_that_is_too_large_is_named() -> None:
+    schema = {"type": "string", "pattern": "^([a-z]{1,300},){1,50}$"}
+    tool = Tool("get", "", {"type": "object", "properties": {"a": schema}, "required": ["a"]})
+    with pytest.raises(TooManyStates, match="GET_0_STRING has more than 2000 states"):
+        export(grammar([tool]), "gbnf")
+
+
+@pytest.mark.parametrize(
+    ("schema", "format", "said"),
+    [
+        ({"type": "string"}, "qwen3_coder", True),
+        ({"type": "integer"}, "qwen3_coder", False),
+        ({"type": "string"}, "hermes", False),
+        ({"enum": ["left", "right"]}, "hermes", False),
+        ({"anyOf": [{"enum": ["left", "right"]}, {"type": "string"}]}, "hermes", True),
+        ({"type": "object", "properties": {"b": {}}, "additionalProperties": True}, "hermes", True),
+    ],
+)
+def test_it_is_said_where_llguidances_lexer_refuses_more(
+    schema: dict[str, Any], format: str, said: bool
+) -> None:
+    tool = Tool("get", "", {"type": "object", "properties": {"a": schema}, "required": ["a"]})
+    made = grammar([tool], format)
+    assert ("takes the longest literal" in export(made, "llguidance")) == said
+    assert "longest literal" not in export(made, "kbnf") + export(made, "gbnf")
+
+
 def test_long_bounds_are_left_out_and_said() -> None:
     tool = Tool(
         "get",

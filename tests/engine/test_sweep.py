@@ -143,3 +143,37 @@ def test_the_same_places_are_one_position() -> None:
     nodes, ids = np.array([1, 2]), np.array([0])
     assert trie.position(nodes, ids) is trie.position(nodes.copy(), ids.copy())
     assert trie.position(nodes, ids) is not trie.position(nodes[:1], ids)
+
+
+class Scattered:
+    """An automaton whose numbers are far apart, as those of a product of which few states are read."""
+
+    FACTOR = 1009
+
+    def __init__(self, dfa: DFA) -> None:
+        self._dfa = dfa
+        self.start = dfa.start * self.FACTOR
+
+    def row(self, state: int) -> list[int]:
+        return [max(to * self.FACTOR, -1) for to in self._dfa.row(state // self.FACTOR)]
+
+    def accepts(self, state: int) -> bool:
+        return self._dfa.accepts(state // self.FACTOR)
+
+
+@given(vocabularies(), st.sampled_from(DEFINITIONS), st.integers(0, 2**32))
+@examples(20)
+def test_states_with_numbers_far_apart_are_kept_while_the_table_grows(
+    tokens: list[bytes], definition: JsonText | JsonString | Number | Pattern, seed: int
+) -> None:
+    rng = random.Random(seed)
+    dfa = Scattered(definition.dfa())
+    trie = Trie(tokens, len(tokens))
+    sweeper = Sweeper(dfa)
+    state = dfa.start
+    for _ in range(8):
+        if is_final(dfa, state):
+            return
+        walk = of_sweep(sweeper.sweep(state, trie.root), trie, lambda state: None)
+        assert found(walk, tokens) == one_by_one(dfa, state, tokens)
+        state = rng.choice([following for following in dfa.row(state) if following >= 0] or [state])

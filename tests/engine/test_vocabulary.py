@@ -256,3 +256,13 @@ def test_missing_bytes_are_named() -> None:
 def test_logits_narrower_than_the_tokens_are_refused() -> None:
     with pytest.raises(VocabularyError, match="2 tokens do not fit into logits of width 1"):
         Vocabulary(tokens=(b"a", b"b"), special={}, eos_ids=frozenset(), width=1)
+
+
+@pytest.mark.parametrize(
+    ("special", "eos"), [({"<end>": 2}, ()), ({"<end>": -1}, ()), ({}, (2,)), ({}, (-1,))]
+)
+def test_markers_and_ends_that_the_logits_lack_are_refused(
+    special: dict[str, int], eos: tuple[int, ...]
+) -> None:
+    with pytest.raises(VocabularyError, match="is not in logits of width 2"):
+        Vocabulary(tokens=(b"a", b"b"), special=special, eos_ids=frozenset(eos), width=2)

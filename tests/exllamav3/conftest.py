@@ -10,6 +10,7 @@ import pytest
 from tests.exllamav3.stand_in import install
 
 install()
+pytest.register_assert_rewrite("tests.exllamav3.contract")
 
 from tests.exllamav3.folder import write_folder  # noqa: E402
 from tests.exllamav3.rig import Rig  # noqa: E402

@@ -110,6 +110,8 @@ class FaultyMatcher:
         return self._inner.advance(token)
 
     def rollback(self, count: int) -> None:
+        if self._where == "rollback":
+            raise ZeroDivisionError("on purpose")
         self._count -= count
         self._inner.rollback(count)
 
@@ -137,6 +139,18 @@ def a_fault_ends_one_job_and_leaves_seven_alone(rig: Rig, kind: Class) -> None:
         assert "on purpose" in bad.fault
         assert failed.reason in ("stop_token", "end_filter")
         assert len(failed.ids) < 60
+    rig.follow({"bad": '["Rotterdam"'})
+    bad = made(rig, kind, FaultyMatcher(rig.json_matcher(free), "rollback"))
+    good = made(rig, kind, rig.json_matcher(free))
+    failed, fine = rig.run(
+        rig.generator(),
+        rig.job("bad", bad, banned_strings=["rotter"]),
+        rig.job("other", good, max_new_tokens=60),
+    )
+    assert bad.fault is not None
+    assert "on purpose" in bad.fault
+    assert failed.reason == "stop_token"
+    assert (len(fine.ids), good.fault) == (60, None)
 
 
 class Only(Filter):  # type: ignore[misc]
@@ -195,6 +209,27 @@ def an_empty_intersection_ends_one_job_with_a_clear_error(rig: Rig, kind: Class)
     rig.run(rig.generator(), rig.job("hello", raising))
     assert raising.fault is not None
     assert "another filter's fault" in raising.fault
+
+
+def a_mask_is_never_empty(rig: Rig, kind: Class) -> None:
+    """exllamav3 takes token 0 of an empty mask: where a job itself bans what is left, it ends with a reason."""
+    lone = made(rig, kind, rig.json_matcher({"const": 7}))
+    good = made(rig, kind, rig.json_matcher(SHORT))
+    bad, fine = rig.run(
+        rig.generator(),
+        rig.job("hello", lone, min_new_tokens=30),
+        rig.job("other", good, max_new_tokens=100),
+    )
+    assert lone.fault == "min_new_tokens bans the end, and the grammar allows nothing else"
+    assert bad.reason == "end_filter"
+    assert good.fault is None
+    same(good, fine)
+    longer = made(
+        rig, kind, rig.json_matcher({"type": "array", "items": {"type": "integer"}, "minItems": 20})
+    )
+    (ran,) = rig.run(rig.generator(), rig.job("hello", longer, min_new_tokens=30, max_new_tokens=40))
+    assert (len(ran.ids), ran.reason) == (40, "max_new_tokens")
+    assert longer.fault is None
 
 
 def banned_strings_are_taken_back(rig: Rig, kind: Class) -> None:
@@ -281,6 +316,7 @@ CASES: tuple[Case, ...] = (
     gives_a_mask_of_the_models_width,
     a_fault_ends_one_job_and_leaves_seven_alone,
     an_empty_intersection_ends_one_job_with_a_clear_error,
+    a_mask_is_never_empty,
     banned_strings_are_taken_back,
     drafts_are_read_like_sampled_tokens,
     is_asked_in_the_order_that_we_know,

@@ -24,7 +24,8 @@ from larksong.engine.matcher import Matcher
 from larksong.grammars import wire_format
 from larksong.grammars.envelope import text_grammar
 from larksong.grammars.response_format import response_grammar
-from tests.exllamav3.contract import ARGUMENTS, SHORT
+from tests.exllamav3.contract import ARGUMENTS, SHORT, FaultyMatcher
+from tests.exllamav3.folder import write_folder
 from tests.exllamav3.rig import Rig
 from tests.exllamav3.stand_in.model import PrefixModel, hashed, scripted
 from tests.support.calls import turn
@@ -175,6 +176,7 @@ async def test_the_probability_that_masks_leave_is_measured_at_a_share_of_the_to
         for number, step in enumerate(steps):
             if step.kept is not None:
                 row = measuring.model.policy(np.array(prompt + [each.token for each in steps[:number]]))
+                row = row[: measuring.backend._exllama_tokenizer.actual_vocab_size]
                 weights = np.exp(row.astype(np.float64) - row.max())
                 weights /= weights.sum()
                 bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")[: len(weights)]
@@ -362,18 +364,22 @@ async def test_a_slow_reader_holds_back_its_own_sequence_alone(loaded: Loaded) -
     assert slow == [step.token for step in alone]
 
 
-async def test_a_broken_matcher_fails_its_own_request_alone(loaded: Loaded) -> None:
-    from tests.exllamav3.contract import FaultyMatcher
+@pytest.mark.parametrize("where", ["mask", "advance", "likely", "finish"])
+async def test_a_broken_matcher_fails_its_own_request_alone(loaded: Loaded, where: str) -> None:
+    long = {"type": "array", "items": {"type": "string"}, "minItems": 200}
 
-    bad = FaultyMatcher(loaded.value({"type": "string", "minLength": 500}), "mask", 20)
-    failed, *others = await asyncio.gather(
-        loaded.run("bad", bad, 400),
-        *(loaded.run(f"good {number}", loaded.value(SHORT), 300) for number in range(7)),
-    )
+    def good(number: int) -> Any:
+        return loaded.run(f"good {number}", loaded.value(long), 60, seed=number)
+
+    bad = FaultyMatcher(loaded.value(long), where, 20)
+    failed, *others = await asyncio.gather(loaded.run("bad", bad, 40), *(good(n) for n in range(7)))
     assert failed[1].reason == "error"
     assert "on purpose" in failed[1].error
-    assert len(failed[0]) == 20
-    assert all(end.reason in ("stop", "length") for _, end in others)
+    assert len(failed[0]) == {"mask": 20, "advance": 19, "likely": 20, "finish": 40}[where]
+    for number, (steps, end) in enumerate(others):
+        alone, _ = await good(number)
+        assert (len(steps), end.reason) == (60, "length")
+        assert [step.token for step in steps] == [step.token for step in alone]
 
 
 async def test_a_model_that_fails_ends_what_runs_and_later_requests_run(loaded: Loaded) -> None:
@@ -391,6 +397,21 @@ async def test_a_model_that_fails_ends_what_runs_and_later_requests_run(loaded: 
     loaded.model.policy = noise
     steps, end = await loaded.run(max_tokens=30)
     assert (len(steps), end.reason) == (30, "length")
+
+
+async def test_a_model_that_cannot_go_on_leaves_nobody_waiting(
+    loaded: Loaded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise RuntimeError("the device is gone")
+
+    monkeypatch.setattr(loaded.backend._worker, "_make", fail)
+    loaded.model.policy = fail
+    both = await asyncio.wait_for(asyncio.gather(loaded.run(), loaded.run("other")), 20)
+    assert [end.reason for _, end in both] == ["error", "error"]
+    steps, end = await asyncio.wait_for(loaded.run(), 20)
+    assert (steps, end.reason) == ([], "error")
+    assert end.error in ("the backend is closed", "the backend was closed")
 
 
 async def test_a_long_answer_is_requeued_without_a_trace(folder: Path) -> None:
@@ -459,6 +480,24 @@ def test_what_is_no_model_is_said(tmp_path: Path, folder: Path) -> None:
         ExllamaV3Backend.load(tmp_path, SETTINGS)
 
 
+def test_a_draft_model_that_reads_other_tokens_is_refused(tmp_path: Path, folder: Path) -> None:
+    other = write_folder(tmp_path / "other")
+    read = json.loads((other / "tokenizer.json").read_text())
+    words = read["model"]["vocab"]
+    words["a"], words["b"] = words["b"], words["a"]
+    (other / "tokenizer.json").write_text(json.dumps(read))
+    settings = ExllamaV3Settings(device="cpu", cache_tokens=4096, draft_model=other)
+    with pytest.raises(NotAModel, match="a draft model must have the tokenizer of small"):
+        ExllamaV3Backend.load(folder, settings)
+    (other / "tokenizer.json").unlink()
+    (other / "config.json").unlink()
+    with pytest.raises(NotAModel, match="exllamav3 cannot load it"):
+        ExllamaV3Backend.load(folder, settings)
+    settings = ExllamaV3Settings(device="cpu", cache_tokens=4096, draft_model=tmp_path / "none")
+    with pytest.raises(ModelNotFound, match="none"):
+        ExllamaV3Backend.load(folder, settings)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -467,6 +506,11 @@ def test_what_is_no_model_is_said(tmp_path: Path, folder: Path) -> None:
         ({"draft_model": Path("x"), "ngram_draft": 2}, "exclude each other"),
         ({"forced_draft": -1}, "forced_draft must be 0 or more"),
         ({"tensor_parallel": True, "device": "cuda:0"}, "leave device out"),
+        ({"gpu_split": (20.0, -1.0)}, "gpu_split must be gigabytes"),
+        ({"gpu_split": (math.nan,)}, "gpu_split must be gigabytes"),
+        ({"gpu_split": (0.0, 0.0)}, "gpu_split must be gigabytes"),
+        ({"cache_tokens": 256, "forced_draft": 255}, "forced_draft must be less than cache_tokens"),
+        ({"cache_tokens": 256, "draft_tokens": 900}, "draft_tokens must be less than cache_tokens"),
     ],
 )
 def test_settings_out_of_range_are_named(options: dict[str, Any], message: str) -> None:

@@ -194,6 +194,32 @@ def test_forced_tokens_change_no_text_and_save_passes(rig: Rig, more: str) -> No
     assert fewer < 0.7 * forwards
 
 
+def test_a_draft_model_reads_the_forced_tokens_too(rig: Rig) -> None:
+    """Their places in its cache are not left empty, nor hold what it had guessed in their stead."""
+    draft, cache = rig.draft()
+    rig.follow({"hello": CALL_TEXT})
+    written = [*rig.ids("hello"), *rig.ids(CALL_TEXT)]
+    agrees = rig.model.policy
+    seen = []
+
+    def policy(prefix: np.ndarray) -> np.ndarray:
+        seen.append(prefix.tolist())
+        return agrees(prefix)
+
+    draft.policy = policy
+    forwards = []
+    for forced in (16, 0):
+        rig.model.forwards = 0
+        ours = rig.filter()
+        generator = rig.generator(forced=forced, draft_model=draft, draft_cache=cache, num_draft_tokens=2)
+        rig.run(generator, rig.job("hello", ours))
+        assert calls_of(ours) == [ARGUMENTS]
+        forwards.append(rig.model.forwards)
+    assert forwards[0] < forwards[1]
+    assert len(seen) > 20
+    assert all(prefix[: len(written)] == written[: len(prefix)] for prefix in seen)
+
+
 def test_forced_tokens_beside_jobs_that_have_none(rig: Rig) -> None:
     """The passes of the others carry drafts that are refused; no text changes."""
     rig.follow({"hello": CALL_TEXT})

@@ -32,7 +32,8 @@ def call_of(deltas: list[Any]) -> tuple[str, Any]:
 def run(rig: Rig, filter: LarksongFilter, **options: Any) -> tuple[list[Any], DeltaStream]:
     stream = DeltaStream(filter)
     generator = rig.generator(**options.pop("generator", {}))
-    generator.enqueue(rig.job("hello", filter, stops=filter.stop_conditions, **options))
+    stops = [*filter.stop_conditions, *options.pop("stops", ())]
+    generator.enqueue(rig.job("hello", filter, stops=stops, **options))
     deltas = []
     while generator.num_remaining_jobs():
         for result in generator.iterate():
@@ -72,6 +73,34 @@ def test_banned_strings_do_not_reach_the_deltas(rig: Rig) -> None:
         deltas, _ = run(rig, filter, banned_strings=["amster"], max_new_tokens=120, generator=drafts)
         assert "amster" not in json.dumps(deltas).lower()
         assert "get_weather" in json.dumps(deltas)
+
+
+def test_deltas_behind_a_trigger_are_what_was_kept_where_strings_are_banned(rig: Rig) -> None:
+    """Tokens before the trigger are not the filter's, and do not count as given out by it."""
+    trigger = rig.vocabulary.special["<think>"]
+    rig.follow({"hello": f"one two three four five six seven eight<think>{CALL_TEXT}"})
+    for drafts in ({}, {"ngram_match_min": 1}, {"forced": 16}):
+        filter = LarksongFilter(rig.tokenizer, [SPEC], format="hermes", required=True, trigger_token=trigger)
+        deltas, stream = run(rig, filter, banned_strings=["amster"], max_new_tokens=120, generator=drafts)
+        assert (stream.finish_reason, stream.error) == ("length", None)
+        kept = b"".join(rig.vocabulary.tokens[token.token] for token in filter.accepted).decode(
+            errors="ignore"
+        )
+        calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", ())]
+        arguments = "".join(call["arguments"] for call in calls)
+        assert arguments.startswith('{"city": "')
+        assert arguments[:40] in kept
+
+
+def test_an_end_that_is_not_the_grammars_is_no_limit_either(rig: Rig) -> None:
+    rig.follow({"hello": "It rains. Or not."})
+    trigger = rig.vocabulary.special["<think>"]
+    _, stream = run(rig, LarksongFilter(rig.tokenizer, [SPEC], format="hermes", trigger_token=trigger))
+    assert stream.finish_reason == "stop"
+    for reason, options in (("length", {"max_new_tokens": 3}), ("stop", {"stops": ["rains"]})):
+        filter = LarksongFilter(rig.tokenizer, [SPEC], format="hermes")
+        _, stream = run(rig, filter, **options)
+        assert stream.finish_reason == reason
 
 
 def test_a_filter_serves_one_job_after_another(rig: Rig) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from exllamav3 import Cache, CacheLayer_quant, Config, Generator, Model
 from exllamav3 import Tokenizer as ExllamaTokenizer
-from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.errors import ModelNotFound, NotAModel
@@ -20,7 +19,7 @@ from larksong.engine.backends.exllamav3.version import TESTED, installed
 from larksong.engine.backends.exllamav3.vocabulary import vocabulary_of
 from larksong.engine.backends.exllamav3.worker import Worker
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.model_folder import ModelFolder
+from larksong.engine.backends.model_folder import FolderBackend, ModelFolder
 from larksong.engine.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ _log = logging.getLogger(__name__)
 _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 
 
-class ExllamaV3Backend:
+class ExllamaV3Backend(FolderBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
     unheeded: frozenset[str] = frozenset()
@@ -43,11 +42,11 @@ class ExllamaV3Backend:
         draft: tuple[Model, Cache] | None = None,
     ) -> None:
         """`cache` and `draft` were made before `model` was loaded, as exllamav3 wants it."""
+        super().__init__(folder)
         self._model = model
         self._cache = cache
         self._draft = draft
         self._exllama_tokenizer = tokenizer
-        self._folder = folder
         self._settings = settings
         self._vocabulary = vocabulary_of(tokenizer)
         self._worker = Worker(self._make_generator)
@@ -63,49 +62,33 @@ class ExllamaV3Backend:
 
         Raises ModelNotFound or NotAModel.
         """
-        path = Path(model)
+        path = _found(model)
         settings = settings or ExllamaV3Settings()
-        if not path.is_dir():
-            raise ModelNotFound(path, "exllamav3 loads folders, and there is none")
         folder = ModelFolder.open(path)
         draft = None
         if settings.draft_model is not None:
-            draft = _load(settings.draft_model, settings, None)
+            guesses = _found(settings.draft_model)
+            _check_draft(guesses, folder)
+            draft = _load(guesses, settings, None)
         loaded, cache = _load(path, settings, draft[0] if draft else None)
         tokenizer = ExllamaTokenizer.from_config(loaded.config)
         return cls(loaded, cache, tokenizer, folder, settings, draft)
-
-    @property
-    def name(self) -> str:
-        return self._folder.name
 
     @property
     def vocabulary(self) -> Vocabulary:
         return self._vocabulary
 
     @property
-    def tokenizer(self) -> Tokenizer:
-        return self._folder.tokenizer
-
-    @property
     def context_length(self) -> int:
         return self._context_length
 
-    @property
-    def chat_template(self) -> str | None:
-        return self._folder.chat_template
-
-    @property
-    def bos_token(self) -> str:
-        return self._folder.bos_token
-
-    @property
-    def eos_token(self) -> str:
-        return self._folder.eos_token
-
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
-        sequence = Sequence(
+        return self._run(self.sequence(generation))
+
+    def sequence(self, generation: Generation) -> Sequence:
+        """What the worker runs for a generation."""
+        return Sequence(
             generation,
             self._exllama_tokenizer,
             self._vocabulary,
@@ -113,7 +96,6 @@ class ExllamaV3Backend:
             self._settings.requeue_tokens,
             self._settings.mass_share,
         )
-        return self._run(sequence)
 
     async def _run(self, sequence: Sequence) -> AsyncGenerator[Step | Finish, None]:
         handover = sequence.handover = Handover[Item](_UNREAD_STEPS, self._worker.wake)
@@ -179,6 +161,22 @@ def _after(before: Callable[[], None], function: Callable[..., Any]) -> Callable
         return function(*args, **kwargs)
 
     return both
+
+
+def _found(model: str | Path) -> Path:
+    path = Path(model).expanduser()
+    if not path.is_dir():
+        raise ModelNotFound(path, "exllamav3 loads folders, and there is none")
+    return path
+
+
+def _check_draft(path: Path, folder: ModelFolder) -> None:
+    """exllamav3 hands over token ids, whatever they mean. Some drafts have no tokenizer of their own."""
+    if not (path / "tokenizer.json").is_file():
+        return
+    ours, theirs = folder.vocabulary, ModelFolder.open(path).vocabulary
+    if any(one != other for one, other in zip(ours.tokens, theirs.tokens, strict=False)):
+        raise NotAModel(path, f"a draft model must have the tokenizer of {folder.name}, and its is another")
 
 
 def _load(path: Path, settings: ExllamaV3Settings, draft: Model | None) -> tuple[Model, Cache]:

@@ -37,6 +37,13 @@ class ForcedDraftGenerator(Generator):  # type: ignore[misc]
         """
         jobs = [job for job in self.active_jobs if job.is_prefill_done()]
         forced = [_forced(job)[:H] for job in jobs]
+        if self.draft_recurrent and draft_tokens is not None:
+            # Its state has read its own drafts: what is verified must begin with them.
+            drafted = draft_tokens.tolist()
+            forced = [
+                must if list(must[: len(own)]) == own else ()
+                for must, own in zip(forced, drafted, strict=True)
+            ]
         width = max(map(len, forced), default=0)
         if not width:
             return draft_tokens
@@ -48,7 +55,33 @@ class ForcedDraftGenerator(Generator):  # type: ignore[misc]
                 row = draft_tokens[number, :width].tolist()
             filler = row[-1] if row else int(job.sequences[0].sequence_ids.torch()[0, -1])
             rows.append(row + [filler] * (width - len(row)))
-        return torch.tensor(rows, dtype=torch.long)
+        ids = torch.tensor(rows, dtype=torch.long)
+        if self.draft_model and not (self.dflash_draft or self.mtp_draft or self.draft_recurrent):
+            self._show_draft_model(jobs, ids)
+        return ids
+
+    def _show_draft_model(self, jobs: list[Any], ids: torch.Tensor) -> None:
+        """Let the draft model read what it has not drafted itself, behind the last token of each job.
+
+        Its cache shares the pages of the model's: without this, places of tokens that are taken would hold
+        another text, or none. What is refused is written over.
+        """
+        sequences = [job.sequences[0] for job in jobs]
+        pages = max(sequence.block_index_tensor.shape[-1] for sequence in sequences)
+        blocks = torch.zeros((len(jobs), pages), dtype=torch.int32)
+        for row, sequence in enumerate(sequences):
+            blocks[row, : sequence.block_index_tensor.shape[-1]] = sequence.block_index_tensor[0]
+        self.draft_model.prefill(
+            input_ids=ids,
+            params={
+                "attn_mode": "flash_attn",
+                "block_table": blocks,
+                "cache": self.draft_cache,
+                "cache_seqlens": torch.tensor(
+                    [sequence.kv_position + 1 for sequence in sequences], dtype=torch.int32
+                ),
+            },
+        )
 
 
 def _forced(job: Any) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -167,14 +167,16 @@ class MatcherFilter(Filter):  # type: ignore[misc]
                 mask = self._matcher.mask()
                 if self._others:
                     mask = self._others.narrow(mask)
-                if len(self.accepted) < self._min_tokens and (more := mask & ~self._end).any():
-                    mask = more
                 if not mask.any():
                     raise EmptyMask("the filters of this request have no token in common that may come next")
+                left = mask
                 # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
-                explored = self._explored()
-                if explored and not (mask & ~packed(explored, len(mask))).any():
-                    raise EmptyMask("banned strings leave no token that the grammar allows")
+                for why, taken in self._taken_out():
+                    left = left & ~packed(taken, len(mask))
+                    if not left.any():
+                        raise EmptyMask(why)
+                if len(self.accepted) < self._min_tokens and (left & ~self._end).any():
+                    mask = mask & ~self._end
         except Exception as error:
             self._fail(error)
             mask = self._end
@@ -182,10 +184,16 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._allowed = int(np.bitwise_count(self._mask.view(np.uint32)).sum())
         return self._tensor
 
-    def _explored(self) -> Sequence[int]:
-        """The tokens that have begun a banned string here, and may not do so again."""
+    def _taken_out(self) -> Iterator[tuple[str, Sequence[int]]]:
+        """The tokens that the job itself bans here, and what is wrong where no other is left."""
         held = getattr(self.job, "checkpoint", None)
-        return held["explored_tokens"] if held and held["offset"] == 0 else ()
+        if held and held["offset"] == 0:  # they have begun a banned string here, and may not do so again
+            yield "banned strings leave no token that the grammar allows", held["explored_tokens"]
+        if self.job is not None and self.job.new_tokens < self.job.min_new_tokens:
+            yield (
+                "min_new_tokens bans the end, and the grammar allows nothing else",
+                [token for token in self.job.stop_tokens if token < self._mask.shape[1] * 32],
+            )
 
     def accept_token(self, token: int) -> None:
         """A token came: sampled, or checked as a draft."""

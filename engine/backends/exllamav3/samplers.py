@@ -29,13 +29,22 @@ class MeasuringSampler(ComboSampler):  # type: ignore[misc]
         self._share = share
         self._kept: torch.Tensor | None = None
 
-    def forward(self, logits: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+    def forward(
+        self,
+        logits: torch.Tensor,
+        sequence_ids: torch.Tensor | None = None,
+        rand_u32: int | None = None,
+        tokenizer: Tokenizer | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """See exllamav3's."""
         mask: torch.Tensor | None = kwargs.get("logit_mask")
         self._kept = None
         if mask is not None and mask.dtype == torch.int32 and random.random() < self._share:
-            self._kept = _mass(logits, mask)
-        return super().forward(logits, *args, **kwargs)
+            # What is behind the tokenizer's tokens is never sampled.
+            known = logits if tokenizer is None else logits[..., : tokenizer.actual_vocab_size]
+            self._kept = _mass(known, mask)
+        return super().forward(logits, sequence_ids, rand_u32, tokenizer, **kwargs)
 
     def take(self) -> float | None:
         """The probability that the mask left at the last token, None where it was not measured."""

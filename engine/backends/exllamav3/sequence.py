@@ -107,6 +107,8 @@ class Sequence:
         """The end: `events` of the last token, and what the end of the text reveals."""
         if self._filter is not None:
             events += self._filter.finish()
+            if error is None and self._filter.fault is not None:
+                reason, error = "error", self._filter.fault
         calls = self._budget_now.finished_calls if self._budget_now is not None else None
         return Finish(reason, events, error, calls)
 
@@ -115,8 +117,6 @@ class Sequence:
             return self.end("length" if reason == "max_new_tokens" else "stop")
         last = self._filter.accepted[self._given :]
         events = last[0].events if last else ()
-        if self._filter.fault is not None:
-            return self.end("error", events, error=self._filter.fault)
         limited = self._budget_now is not None and self._budget_now.limited
         return self.end("stop" if self._filter.finished and not limited else "length", events)
 

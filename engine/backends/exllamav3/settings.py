@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 PAGE = 256
@@ -28,7 +29,7 @@ class ExllamaV3Settings:
     device: str | None = None
     """One device for the whole model; None splits it over all GPUs."""
     gpu_split: tuple[float, ...] | None = None
-    """Gigabytes to use of each GPU; None fills them in order."""
+    """Gigabytes to use of each GPU, 0 for none; None fills them in order."""
     tensor_parallel: bool = False
     """Split every layer over the GPUs, in place of layers one after the other."""
     draft_model: Path | None = None
@@ -58,6 +59,14 @@ class ExllamaV3Settings:
             raise ValueError(f"mass_share must be from 0 to 1, not {self.mass_share}")
         if self.cache_bits is not None and not all(2 <= bits <= 8 for bits in self.cache_bits):
             raise ValueError(f"cache_bits must be from 2 to 8, not {self.cache_bits}")
+        if self.gpu_split is not None and not (
+            all(0 <= gigabytes < inf for gigabytes in self.gpu_split) and any(self.gpu_split)
+        ):
+            raise ValueError(f"gpu_split must be gigabytes, 0 to leave a GPU out, not {self.gpu_split}")
+        for name in ("forced_draft", "draft_tokens"):
+            # A request must have room for a token and for what is guessed behind it.
+            if (getattr(self, name) or 0) > self.cache_size - 2:
+                raise ValueError(f"{name} must be less than cache_tokens, not {getattr(self, name)}")
         if self.draft_model is not None and self.ngram_draft:
             raise ValueError("draft_model and ngram_draft exclude each other: leave one out")
         if self.tensor_parallel and self.device is not None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
@@ -82,17 +83,20 @@ class Worker:
                 new, self._waiting = self._waiting, []
             for sequence in new:
                 self._enqueue(sequence)
-            self._attend()
-            if any(not sequence.paused for sequence in self._running):
-                self._step()
-            else:
-                self.tell()
+            try:
+                self._attend()
+                if any(not sequence.paused for sequence in self._running):
+                    self._step()
+                else:
+                    self.tell()
+            except Exception as error:
+                self._recover(error)
         for sequence in [*self._running, *self._waiting]:
             self._give(sequence, [sequence.end("error", error="the backend was closed")])
         self.tell()
         self._announced.put(None)
-        self._generator.clear_queue()
-        self._generator.close()
+        with suppress(Exception):  # a broken one cannot always be closed
+            self._clear()
 
     def _announce(self) -> None:
         """Waking a loop lets go of the interpreter. This thread does so while the generator's waits."""
@@ -139,11 +143,7 @@ class Worker:
         return job in self._generator.active_jobs and job.checkpoint is None and job.new_tokens > 0
 
     def _step(self) -> None:
-        try:
-            results = self._generator.iterate()
-        except Exception as error:
-            self._recover(error)
-            return
+        results = self._generator.iterate()
         self.tell()  # where no forward pass was to be made
         for result in results:
             sequence: Sequence = result["identifier"]
@@ -164,9 +164,17 @@ class Worker:
             self._give(sequence, [sequence.end("error", error=str(BackendFailed(error)))])
         self.tell()
         self._running.clear()
+        try:
+            self._clear()
+            self._generator = self._make()
+        except Exception:
+            _log.exception("exllamav3 cannot go on; the backend is closed")
+            with self._changed:
+                self._closed = True
+
+    def _clear(self) -> None:
         self._generator.clear_queue()
         self._generator.close()
-        self._generator = self._make()
 
     def _give(self, sequence: Sequence, items: list[Item]) -> None:
         sequence.put(items)

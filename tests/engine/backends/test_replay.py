@@ -9,7 +9,7 @@ from tokenizers import Tokenizer
 from larksong.engine.backends.base import Generation, Sampling
 from larksong.engine.backends.errors import PromptTooLong
 from larksong.engine.backends.model_folder import ModelFolder
-from larksong.engine.backends.replay import ReplayBackend, text_ids
+from larksong.engine.backends.replay import ReplayBackend, encoded, text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.events import CallClose, FunctionOpen
 from larksong.engine.matcher import Matcher
@@ -162,3 +162,8 @@ def test_no_blank_is_put_before_a_text_in_the_middle_of_a_turn(text: str, dummy_
     vocabulary = Vocabulary.from_tokenizer(tokenizer, eos=["</s>"])
     ids = text_ids(tokenizer, vocabulary, text)
     assert b"".join(vocabulary.tokens[token] for token in ids) == text.encode()
+
+
+@pytest.mark.parametrize("text", [SAMPLE * 100, "a" * 5_000, "<|im_end|>日本 \n\n" * 1_000])
+def test_long_texts_are_encoded_as_short_ones(byte_tokenizer: Tokenizer, text: str) -> None:
+    assert encoded(byte_tokenizer, text) == byte_tokenizer.encode(text, add_special_tokens=False).ids

@@ -22,6 +22,9 @@ from exllamav3.modules.module import Module
 Policy = Callable[[np.ndarray], np.ndarray]
 """The ids of a prefix → one row of logits, float32."""
 
+PADDED_TO = 128
+"""Output layers are filled up with zeros to a multiple of this, and so are the logits."""
+
 
 class TokenLayer(CacheLayer):  # type: ignore[misc]
     """A cache layer that keeps a token's id where others keep its keys and values."""
@@ -93,7 +96,7 @@ class PrefixAttention(Module):  # type: ignore[misc]
             ids[blocks[row, places // PAGE_SIZE].long(), places % PAGE_SIZE] = x[row]
         if params.get("prefill"):
             return None
-        logits = np.empty((rows, size, self.model.width), dtype=np.float32)
+        logits = np.zeros((rows, size, -(-self.model.width // PADDED_TO) * PADDED_TO), dtype=np.float32)
         for row, start in enumerate(lengths):
             pages = blocks[row, : (start + size - 1) // PAGE_SIZE + 1].long()
             prefix = ids[pages].view(-1)[: start + size].numpy()
@@ -101,7 +104,7 @@ class PrefixAttention(Module):  # type: ignore[misc]
                 seen = prefix[: start + at + 1]
                 if (seen < 0).any():
                     raise AssertionError("the model was made to read a place that was never written")
-                logits[row, at] = self.model.policy(seen)
+                logits[row, at, : self.model.width] = self.model.policy(seen)
         return torch.from_numpy(logits)
 
 

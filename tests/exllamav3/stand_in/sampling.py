@@ -126,7 +126,8 @@ def apply_rep_pens(
     row = source[0].float()
     share = torch.zeros_like(row).scatter_reduce(0, past[0], _weights(past, sustain, decay), "amax")
     punished = torch.where(row > 0, row / penalty, row * penalty)
-    target[0] = torch.where(share > 0, row * (1 - share) + punished * share, row)
+    # What is masked stays so: minus infinity times 0 would be no number.
+    target[0] = torch.where((share > 0) & (row > _NEVER), row * (1 - share) + punished * share, row)
 
 
 def apply_pres_freq_pens(
