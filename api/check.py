@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from larksong.api.command_input import lines_of
+from larksong.api.json_line import json_line
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.settings_flags import with_schema_settings
 from larksong.engine.automaton import Automaton
@@ -42,7 +44,7 @@ def check(lines: Iterable[str], schemas: SchemaPolicy = DEFAULT_POLICY) -> Itera
     """Answers each line that is not blank. `schemas`: what is made of all schemas."""
     for line in lines:
         if line.strip():
-            yield json.dumps(_answer(line.strip(), schemas), ensure_ascii=False)
+            yield json_line(_answer(line.strip(), schemas))
 
 
 class BadQuestion(ValueError):
@@ -160,5 +162,5 @@ def command(schemas: SchemaPolicy) -> None:
     Each line gets one of answer: {"accepts", "offset", "expected", "widened", "error"}; what is wrong with
     it is an answer, too.
     """
-    for answer in check(sys.stdin, schemas):
+    for answer in check(lines_of(sys.stdin), schemas):
         print(answer, flush=True)

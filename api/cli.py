@@ -7,6 +7,7 @@ import logging
 import math
 import socket
 import sys
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import typer
@@ -20,12 +21,13 @@ from larksong.api.bench_command import bench
 from larksong.api.chat_terminal.command import chat
 from larksong.api.check import command as check
 from larksong.api.command_errors import fail
-from larksong.api.command_input import read_json
+from larksong.api.command_input import lines_of, read_json
 from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
 from larksong.api.ending import Server
 from larksong.api.explain import command as explain
 from larksong.api.grammar_command import grammar
+from larksong.api.json_line import json_line
 from larksong.api.models import check_model
 from larksong.api.parse import parse_record
 from larksong.api.server import create_app
@@ -142,15 +144,19 @@ def parse(
             wire_format(format)
         except UnknownFormat as error:
             fail(str(error))
-        records = [json.dumps({"format": format, "tools": listed, "text": sys.stdin.read()})]
+        written = sys.stdin.buffer.read().decode(errors="replace")
+        lines: Iterable[str] = [json.dumps({"format": format, "text": written})]
     else:
-        records = [line for line in sys.stdin if line.strip()]
-    for line in records:
+        lines = lines_of(sys.stdin)
+    for line in filter(str.strip, lines):
         try:
-            found = parse_record({"tools": listed, **json.loads(line)})
+            record = json.loads(line)
+            found = parse_record({"tools": listed, **record} if isinstance(record, dict) else record)
+        except json.JSONDecodeError as error:
+            found = {"error": f"the line is not JSON: {error}"}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            found = {"error": f"{type(error).__name__}: {error}"}
-        typer.echo(json.dumps(found, ensure_ascii=False))
+            found = {"error": str(error)}
+        typer.echo(json_line(found))
 
 
 @model_app.command()

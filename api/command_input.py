@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from pydantic import TypeAdapter, ValidationError
@@ -52,6 +52,12 @@ def _tool(value: Any) -> Any:
     if "input_schema" in value:
         function["parameters"] = value["input_schema"]
     return {"type": "function", "function": function}
+
+
+def lines_of(file: TextIO) -> Iterator[str]:
+    """Its lines, as they come. What is no UTF-8 in them is replaced."""
+    for line in file.buffer:
+        yield line.decode(errors="replace")
 
 
 def is_required(value: Any) -> bool:

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.emitter import DeltaEmitter
+from larksong.api.parse_input import check_record
 from larksong.engine.engine import Engine
 from larksong.engine.events import Events
 from larksong.engine.matcher import Matcher
@@ -156,6 +157,8 @@ def parse_record(record: Mapping[str, Any]) -> dict[str, Any]:
     Keys: `format`; `tools`; one of `text`, `chunks`, `chunks_hex`, `token_ids` with `tokenizer`; `build`:
     "open" or "strict"; `mode`: "schema" or "compat"; `prompt_tail`; `finish`: "stop" or "length".
     """
+    check_record(record)
+    record = {key: value for key, value in record.items() if value is not None}
     wire = wire_format(record["format"])
     tools = tools_of(record.get("tools") or ())
     cut = record.get("finish", "stop") == "length"
@@ -194,7 +197,9 @@ def _strict(
     deltas: list[Delta] = []
     for piece in _pieces(record):
         for token in (
-            (piece,) if isinstance(piece, int) else (piece if isinstance(piece, bytes) else piece.encode())
+            (piece,)
+            if isinstance(piece, int)
+            else (piece if isinstance(piece, bytes) else piece.encode(errors="replace"))
         ):
             deltas += emitter.feed(matcher.advance(token))
     complete = matcher.complete

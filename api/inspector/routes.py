@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from larksong.api.inspector.example import example
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
 from larksong.api.inspector.sessions import Sessions
+from larksong.api.json_line import json_line
 from larksong.api.served import Served
 from larksong.grammars import format_names
 
@@ -102,7 +102,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
     async def case(session: str) -> Response:
         """A reading as a line for `larksong parse`."""
         found = (await asyncio.to_thread(sessions.get, session)).as_case()
-        return Response(json.dumps(found, ensure_ascii=False) + "\n", media_type="application/jsonl")
+        return Response(json_line(found) + "\n", media_type="application/jsonl")
 
     @routes.get("/api/live")
     async def turns() -> list[LiveShape]:

@@ -176,11 +176,16 @@ def test_parse_answers_each_line_whatever_is_wrong_with_it(tmp_path: Path) -> No
         "{",
         json.dumps({"format": "morse", "text": ""}),
         json.dumps({"format": "hermes", "text": "Hi."}),
+        json.dumps({"format": "hermes", "text": "Hi.", "tools": [5]}),
+        json.dumps({"format": "hermes", "text": "Hi.", "id": "\ud800"}),
     ]
-    result = RUNNER.invoke(app, ["parse"], input="\n".join(lines))
+    result = RUNNER.invoke(app, ["parse"], input="\n".join(lines).encode() + b"\n\xff\n")
     assert result.exit_code == 0
-    broken, unknown, right = map(json.loads, result.stdout.splitlines())
-    assert "error" in broken
+    broken, unknown, right, odd, half, bytes_ = map(json.loads, result.stdout.splitlines())
+    assert broken["error"].startswith("the line is not JSON: ")
+    assert "'tools'" in odd["error"]
+    assert half["id"] == "\ud800"
+    assert "error" in bytes_
     assert "morse" in unknown["error"]
     assert right["content"] == "Hi."
     assert RUNNER.invoke(app, ["parse", "--format", "morse"], input="").exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Iterator
@@ -91,6 +92,17 @@ def assembled(page: dict[str, Any]) -> dict[str, Any]:
         else:
             said[delta["kind"]] += delta["text"]
     return {"calls": calls, **said}
+
+
+def test_a_case_with_half_a_character_is_a_line_too(inspector: Inspector) -> None:
+    function = {"name": "f", "parameters": {"title": "\ud800"}}
+    body = json.dumps(
+        inspector.question("x", request={"tools": [{"type": "function", "function": function}]})
+    )
+    found = inspector.answer(
+        inspector.http.post("read", content=body, headers={"Content-Type": "application/json"})
+    )
+    assert inspector.case(found["session"])["tools"][0]["parameters"] == {"title": "\ud800"}
 
 
 def test_a_text_is_cut_by_the_tokenizer_that_is_chosen(inspector: Inspector) -> None:

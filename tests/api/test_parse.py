@@ -195,6 +195,35 @@ def test_bad_records_are_refused() -> None:
         parse_record({"format": "hermes"})
 
 
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "an object"),
+        ({"text": "x"}, "'format'"),
+        ({"text": 5}, "'text' must be a string"),
+        ({"chunks": ["a", 5]}, "'chunks' must be a list of strings"),
+        ({"token_ids": ["a"]}, "'token_ids' must be a list of numbers"),
+        ({"token_ids": [1]}, "'token_ids' need a 'tokenizer'"),
+        ({"chunks_hex": ["zz"]}, "hex"),
+        ({"text": "x", "mode": "loose"}, "'mode' must be one of schema, compat, not 'loose'"),
+        ({"text": "x", "build": 1}, "'build' must be one of open, strict"),
+        ({"text": "x", "finish": "end"}, "'finish'"),
+        ({"text": "x", "tools": [5]}, "each with a name"),
+        ({"text": "x", "tools": [{"function": {}}]}, "each with a name"),
+        ({"text": "x", "tools": {}}, "'tools' must be a list"),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_said_by_its_key(record: Any, message: str) -> None:
+    whole = {"format": "hermes", **record} if record and record != {"text": "x"} else record
+    with pytest.raises(ValueError, match=message):
+        parse_record(whole)
+
+
+def test_what_is_null_is_not_there() -> None:
+    names = ("tools", "build", "mode", "finish", "chunks", "token_ids", "tokenizer", "prompt_tail")
+    assert parse_record({"format": "hermes", "text": "Hi.", **dict.fromkeys(names)})["content"] == "Hi."
+
+
 def reports(kind: str) -> list[dict[str, Any]]:
     folder = os.environ.get("LARKSONG_CASES")
     if not folder:
