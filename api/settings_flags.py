@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from pydantic import ValidationError
@@ -17,7 +17,6 @@ from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_settings import SchemaFields
 from larksong.api.settings import PREFIX, Settings, SettingsFileError
 
-_KINDS: dict[Any, Any] = {bool: bool, int: int, float: float, float | None: float, Path | None: Path}
 _PANELS: dict[str, type[BaseSettings]] = {
     "With --backend exllamav3": ExllamaV3Fields,
     "Schemas": SchemaFields,
@@ -79,12 +78,19 @@ def _parameters(fields: Iterable[str]) -> list[inspect.Parameter]:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                _KINDS.get(Settings.model_fields[name].annotation, str) | None,
+                _kind(Settings.model_fields[name].annotation) | None,
                 option(name, *_NAMES.get(name, ())),
             ],
         )
         for name in fields
     ]
+
+
+def _kind(annotation: Any) -> Any:
+    """What typer reads a flag as. None is one that is not given; the settings read other kinds from text."""
+    kinds = {*(get_args(annotation) or [annotation])} - {type(None)}
+    kind = kinds.pop() if len(kinds) == 1 else str
+    return kind if kind in (bool, int, float, Path) else str
 
 
 _NAMES = {"schema_formats": ("--schema-formats/--no-schema-formats", "--formats/--no-formats")}

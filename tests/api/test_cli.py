@@ -99,6 +99,7 @@ def test_what_cannot_be_served_is_one_line_and_exit_status_2(
 def test_help_names_the_environments_variables_and_fills_its_lines() -> None:
     shown = RUNNER.invoke(app, ["serve", "--help"]).stdout
     assert "LARKSONG_PORT" in shown
+    assert all(f"{flag} <int>" in " ".join(shown.split()) for flag in ("--port", "--draft-tokens"))
     paragraph = RUNNER.invoke(app, ["parse", "--help"], env={"COLUMNS": "80"}).stdout
     assert '"token_ids" with "tokenizer", "build": "open"' in paragraph
 
