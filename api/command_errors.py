@@ -16,8 +16,8 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(2)
 
 
-def fail_validation(error: ValidationError, where: str = "") -> NoReturn:
+def fail_validation(error: ValidationError, where: str = "", note: str = "") -> NoReturn:
     """End the command with the first thing that is wrong, and where it stands, seen from `where`."""
     first = error.errors()[0]
     place = where + field_path(first["loc"])
-    fail(f"{place}: {first['msg']}" if place else first["msg"])
+    fail(f"{place}: {first['msg']}{note}" if place else first["msg"])

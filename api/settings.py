@@ -141,22 +141,23 @@ class Setting(NamedTuple):
     source: str
 
 
+def source_of(name: str, flags: Collection[str]) -> str:
+    """Where the value of a setting came from; `flags`: those that were given."""
+    variable = PREFIX + name.upper()
+    if name in flags:
+        return f"flag --{name.replace('_', '-')}"
+    if variable in {known.upper() for known in os.environ}:
+        return f"environment {variable}"
+    file = config_file()
+    if file is not None and name in tomllib.loads(file.read_text(encoding="utf-8")):
+        return f"file {file}"
+    return "default"
+
+
 def explained(settings: Settings, flags: Collection[str]) -> list[Setting]:
     """Every setting, its value and its source; `flags`: those that were given. Keys are not shown."""
-    file = config_file()
-    in_file = tomllib.loads(file.read_text(encoding="utf-8")) if file is not None else {}
-    variables = {name.upper() for name in os.environ}
     found = []
     for name in Settings.model_fields:
-        variable = PREFIX + name.upper()
-        if name in flags:
-            source = f"flag --{name.replace('_', '-')}"
-        elif variable in variables:
-            source = f"environment {variable}"
-        elif name in in_file:
-            source = f"file {file}"
-        else:
-            source = "default"
         value = getattr(settings, name)
-        found.append(Setting(name, "" if value is None else str(value), source))
+        found.append(Setting(name, "" if value is None else str(value), source_of(name, flags)))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_type_hints
@@ -15,7 +16,7 @@ from pydantic_settings import BaseSettings
 from larksong.api.command_errors import fail, fail_validation
 from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_settings import SchemaFields
-from larksong.api.settings import PREFIX, Settings, SettingsFileError
+from larksong.api.settings import PREFIX, Settings, SettingsFileError, source_of
 
 _PANELS: dict[str, type[BaseSettings]] = {
     "With --backend exllamav3": ExllamaV3Fields,
@@ -25,12 +26,22 @@ _PANELS: dict[str, type[BaseSettings]] = {
 
 def load_settings(**flags: Any) -> Settings:
     """The settings with the flags that were given; what is wrong ends the command."""
+    given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings.load(**{name: value for name, value in flags.items() if value is not None})
+        return Settings.load(**given)
     except ValidationError as error:
-        fail_validation(error)
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        if first["type"] == "extra_forbidden":
+            fail(f"{name} is no setting ({source_of(name, given)}){_meant(name)}")
+        fail_validation(error, note=f" ({source_of(name, given)})" if name else "")
     except SettingsFileError as error:
         fail(str(error))
+
+
+def _meant(name: str) -> str:
+    near = get_close_matches(name, Settings.model_fields, 1)
+    return f"; did you mean {near[0]}?" if near else "; `larksong config` lists them"
 
 
 def option(field: str, *names: str) -> Any:

@@ -302,8 +302,8 @@ def test_config_says_where_each_value_came_from(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("port = 'x'\n", "port"),
-        ("nonsense = 1\n", "nonsense"),
+        ("port = 'x'\n", "port: Input should be a valid integer"),
+        ("prot = 1\n", "prot is no setting"),
         ("port = = 1\n", "not TOML"),
         (None, "no such file"),
     ],
@@ -318,6 +318,23 @@ def test_a_wrong_file_of_settings_is_refused(
     done = CliRunner().invoke(app, ["config"])
     assert done.exit_code == 2
     assert said in done.output
+    assert str(file) in done.output
+
+
+def test_an_unknown_setting_is_told_with_the_one_that_was_meant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "larksong.toml"
+    monkeypatch.setenv("LARKSONG_CONFIG", str(file))
+    for name, said in (("prot", "did you mean port?"), ("nonsense", "`larksong config` lists them")):
+        file.write_text(f"{name} = 1\n")
+        assert said in CliRunner().invoke(app, ["config"]).output
+
+
+def test_a_wrong_setting_is_told_with_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "(flag --port)" in CliRunner().invoke(app, ["config", "--port", "70000"]).output
+    monkeypatch.setenv("LARKSONG_PORT", "x")
+    assert "(environment LARKSONG_PORT)" in CliRunner().invoke(app, ["config"]).output
 
 
 # --- shutdown ---
