@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from larksong.api.answer import Answer
@@ -52,6 +52,8 @@ class AnswerStyle:
 
 
 DEFAULT_STYLE = AnswerStyle()
+
+_GAP = "\0gap\0"  # in a frame's place of the text; no id or name of a model has it
 
 
 @dataclass
@@ -121,6 +123,7 @@ class _ChoiceWriter:
         self._style = style
         self._logprobs = LogprobWriter(model) if style.logprobs else None
         self._events = EventWriter(style.tools) if style.options.parse_events else None
+        self._frames: dict[tuple[str, int], list[bytes]] = {}
         self._is_plain = not (style.logprobs or style.options.parse_events or style.options.include_steps)
 
     def plain(self, delta: ChoiceDelta) -> bytes:
@@ -130,8 +133,32 @@ class _ChoiceWriter:
     def write(self, item: TurnStep | TurnEnd) -> Iterable[Chunk | bytes]:
         """The chunks of an item."""
         if self._is_plain and isinstance(item, TurnStep):
-            return [self.plain(choice_delta(delta, self._style)) for delta in item.deltas]
+            return [self._piece(delta) for delta in item.deltas]
         return [self._chunk(*made) for made in self._choices(item)]
+
+    def _piece(self, delta: Delta) -> bytes:
+        """The plain chunk of a delta. Those of one kind differ in their text alone: it goes into a frame."""
+        match delta:
+            case ArgumentsDelta(index, text):
+                kind = ("arguments", index)
+            case ContentDelta(text):
+                kind = ("content", 0)
+            case ReasoningDelta(text):
+                kind = ("reasoning", 0)
+            case CallDelta():
+                return self.plain(choice_delta(delta, self._style))
+        frame = self._frames.get(kind)
+        if frame is None:
+            frame = self._frames[kind] = self._frame(delta)
+        return json_line(text).join(frame)
+
+    def _frame(self, delta: ArgumentsDelta | ContentDelta | ReasoningDelta) -> list[bytes]:
+        """What stands around the text of such a delta's chunk, in which it may stand twice."""
+        if isinstance(delta, ArgumentsDelta):
+            gap: Delta = replace(delta, fragment=_GAP)
+        else:
+            gap = replace(delta, text=_GAP)
+        return self.plain(choice_delta(gap, self._style)).split(json_line(_GAP))
 
     def _chunk(self, choice: ChunkChoice, info: StepInfo) -> Chunk:
         made: Chunk = {**self._empty, "choices": [choice]}

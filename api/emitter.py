@@ -59,7 +59,7 @@ class DeltaEmitter:
         fragments: list[str] = []
         for event in events:
             if fragments and isinstance(event, _OUTSIDE):
-                deltas += self._arguments(fragments)
+                self._give_arguments(fragments, deltas)
             match event:  # pieces of values come first: nearly every event is one
                 case Json(data) if self._call is None:
                     if text := self._answer.feed(data):
@@ -81,7 +81,9 @@ class DeltaEmitter:
                     fragments.append(self._argued(event))
                     if isinstance(event, CallClose):
                         self._blanks = ""
-        return deltas + self._arguments(fragments)
+        if fragments:
+            self._give_arguments(fragments, deltas)
+        return deltas
 
     def _argued(self, event: ParseEvent) -> str:
         """What `event` adds to the open call's arguments."""
@@ -97,11 +99,12 @@ class DeltaEmitter:
         self._blanks = text if is_blank else None
         return "" if is_blank else text
 
-    def _arguments(self, fragments: list[str]) -> list[Delta]:
-        """What the open call has gathered, in one delta if it is anything; empties `fragments`."""
-        fragment = "".join(fragments)
+    def _give_arguments(self, fragments: list[str], deltas: list[Delta]) -> None:
+        """What the open call has gathered becomes one delta, if it is anything; empties `fragments`."""
+        assert self._call is not None
+        if fragment := "".join(fragments):
+            deltas.append(ArgumentsDelta(self._call.index, fragment))
         fragments.clear()
-        return [ArgumentsDelta(self._call.index, fragment)] if self._call is not None and fragment else []
 
 
 class _OpenCall:

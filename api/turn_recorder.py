@@ -25,7 +25,7 @@ class TurnRecorder:
         self._vocabulary = vocabulary
         self._tokens: list[int] = []
         self._thought = 0 if prompt.in_reasoning else None
-        self._answer = Answer()
+        self._deltas: list[Delta] = []
 
     def add(self, item: Step | Finish, deltas: Sequence[Delta], *, thinks: bool) -> None:
         """Take note of a step; `thinks`: its token is reasoning."""
@@ -33,12 +33,14 @@ class TurnRecorder:
             self._tokens.append(item.token)
             if thinks:
                 self._thought = len(self._tokens)
-        for delta in deltas:
-            self._answer.add(delta)
+        self._deltas += deltas
 
     def keep(self) -> None:
         """Remember the turn, which has ended by itself, if it has calls."""
-        calls = self._answer.calls
+        answer = Answer()
+        for delta in self._deltas:
+            answer.add(delta)
+        calls = answer.calls
         if not calls or not self._header:
             return
         self._memory.keep(
@@ -46,8 +48,8 @@ class TurnRecorder:
                 self._header,
                 tuple(self._tokens),
                 self._answer_at(),
-                self._answer.reasoning,
-                self._answer.content,
+                answer.reasoning,
+                answer.content,
                 tuple(WrittenCall(call.id, call.name, arguments) for call, arguments in calls),
             )
         )
