@@ -64,8 +64,8 @@ class DeltaEmitter:
                 case Json(data) if self._call is None:
                     if text := self._answer.feed(data):
                         deltas.append(ContentDelta(text))
-                case Json() | Text():
-                    fragments.append(self._argued(event))
+                case Json() | Text() if self._call is not None:
+                    fragments.append(self._call.feed(event))
                 case Content(data):
                     if text := self._behind_call(self._content.feed(data)):
                         deltas.append(ContentDelta(text))

@@ -26,7 +26,8 @@ class PlainText:
 
     def feed(self, data: bytes) -> str:
         """The text that `data` completes."""
-        data = self._held + data
+        if self._held:
+            data = self._held + data
         text, used = codecs.utf_8_decode(data, "replace")
         self._held = data[used:]
         return text
