@@ -13,7 +13,7 @@ from larksong.api.answer import Answer
 from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.generation import Model, Turn, TurnEnd, TurnStep
 from larksong.api.logprobs import LogprobWriter
-from larksong.api.merge import merged
+from larksong.api.merge import merged, numbered
 from larksong.api.parse_events import EventWriter
 from larksong.api.schemas import (
     AssistantMessage,
@@ -85,7 +85,7 @@ class Totals:
         }
 
 
-async def chunks(
+def chunks(
     turns: Sequence[Turn], model: Model, style: AnswerStyle, totals: Totals
 ) -> AsyncGenerator[Chunk | bytes, None]:
     """The turns, one a choice, as a stream: role, deltas, finish reason and, if asked for, usage.
@@ -99,17 +99,19 @@ async def chunks(
         "model": model.name,
         "choices": [],
     }
-    writers = [_ChoiceWriter(index, empty, model, style) for index in range(len(turns))]
-    for writer in writers:
-        yield writer.plain({"role": "assistant", "content": ""})
-    async with aclosing(merged([turn.run() for turn in turns])) as items:
-        async for index, item in items:
-            for chunk in writers[index].write(item):
-                yield chunk
-            if isinstance(item, TurnEnd):
-                totals.add(item)
-    if style.options.include_usage:
-        yield {**empty, "usage": totals.usage}
+    made = merged(
+        [_ChoiceWriter(index, empty, model, style).chunks(turn, totals) for index, turn in enumerate(turns)]
+    )
+    return _with_usage(made, empty, totals) if style.options.include_usage else made
+
+
+async def _with_usage(
+    made: AsyncGenerator[Chunk | bytes, None], empty: Chunk, totals: Totals
+) -> AsyncGenerator[Chunk | bytes, None]:
+    async with aclosing(made):
+        async for chunk in made:
+            yield chunk
+    yield {**empty, "usage": totals.usage}
 
 
 class _ChoiceWriter:
@@ -130,7 +132,17 @@ class _ChoiceWriter:
         """A chunk that holds a delta and nothing else, as JSON text."""
         return b'%b%b,"finish_reason":null}]}' % (self._head, json_line(delta))
 
-    def write(self, item: TurnStep | TurnEnd) -> Iterable[Chunk | bytes]:
+    async def chunks(self, turn: Turn, totals: Totals) -> AsyncGenerator[Chunk | bytes, None]:
+        """The chunks of a turn."""
+        yield self.plain({"role": "assistant", "content": ""})
+        async with aclosing(turn.run()) as items:
+            async for item in items:
+                for chunk in self._written(item):
+                    yield chunk
+                if isinstance(item, TurnEnd):
+                    totals.add(item)
+
+    def _written(self, item: TurnStep | TurnEnd) -> Iterable[Chunk | bytes]:
         """The chunks of an item."""
         if self._is_plain and isinstance(item, TurnStep):
             return [self._piece(delta) for delta in item.deltas]
@@ -204,7 +216,7 @@ async def completion(
     answers = [Answer() for _ in turns]
     writers = [LogprobWriter(model) for _ in turns] if style.logprobs else []
     ends: dict[int, TurnEnd] = {}
-    async with aclosing(merged([turn.run() for turn in turns])) as items:
+    async with aclosing(numbered(turns)) as items:
         async for index, item in items:
             for delta in item.deltas:
                 answers[index].add(delta)

@@ -18,7 +18,7 @@ from larksong.api.chat_responses import Totals, new_id
 from larksong.api.deltas import ContentDelta
 from larksong.api.errors import ApiError
 from larksong.api.generation import AnswerSchema, AnswerText, Model, Turn, TurnEnd, TurnRequest, with_seeds
-from larksong.api.merge import merged
+from larksong.api.merge import numbered
 from larksong.api.messages import ListOf
 from larksong.api.sampler_fields import SamplerFields, on_model, sampling, unless
 from larksong.api.schemas import StreamOptions, Usage
@@ -183,7 +183,7 @@ async def _chunks(
         if lead:
             offsets[index] = len(lead)
             yield chunk([{"index": index, "text": lead, "logprobs": None, "finish_reason": None}])
-    async with aclosing(merged([turn.run() for turn in turns])) as items:
+    async with aclosing(numbered(turns)) as items:
         async for index, item in items:
             text = "".join(delta.text for delta in item.deltas if isinstance(delta, ContentDelta))
             logprobs = None

@@ -1,46 +1,57 @@
-"""Several turns as one stream of their items."""
+"""Several streams as one."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import TypeVar
 
-from larksong.api.generation import TurnEnd, TurnStep
+from larksong.api.generation import Turn, TurnEnd, TurnStep
 
-Item = TurnStep | TurnEnd
+T = TypeVar("T")
 
 
-async def merged(runs: Sequence[AsyncGenerator[Item, None]]) -> AsyncGenerator[tuple[int, Item], None]:
-    """The items of all turns as they come, each with its turn's number. What one raises ends all."""
-    if len(runs) == 1:
-        async with aclosing(runs[0]) as items:
-            async for item in items:
-                yield 0, item
-        return
-    queue: asyncio.Queue[tuple[int, Item | BaseException | None]] = asyncio.Queue(maxsize=2 * len(runs))
+def merged(runs: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
+    """What all of them give, as it comes. What one raises ends all."""
+    return runs[0] if len(runs) == 1 else _merged(runs)
 
-    async def read(index: int) -> None:
+
+def numbered(turns: Sequence[Turn]) -> AsyncGenerator[tuple[int, TurnStep | TurnEnd], None]:
+    """The items of all turns as they come, each with its turn's number."""
+    return merged([_numbered(index, turn) for index, turn in enumerate(turns)])
+
+
+async def _numbered(index: int, turn: Turn) -> AsyncGenerator[tuple[int, TurnStep | TurnEnd], None]:
+    async with aclosing(turn.run()) as items:
+        async for item in items:
+            yield index, item
+
+
+async def _merged(runs: Sequence[AsyncGenerator[T, None]]) -> AsyncGenerator[T, None]:
+    queue: asyncio.Queue[tuple[T] | Exception | None] = asyncio.Queue(maxsize=2 * len(runs))
+
+    async def read(run: AsyncGenerator[T, None]) -> None:
         try:
-            async with aclosing(runs[index]) as items:
+            async with aclosing(run) as items:
                 async for item in items:
-                    await queue.put((index, item))
+                    await queue.put((item,))
         except Exception as error:
-            await queue.put((index, error))
+            await queue.put(error)
         else:
-            await queue.put((index, None))
+            await queue.put(None)
 
-    readers = [asyncio.create_task(read(index)) for index in range(len(runs))]
+    readers = [asyncio.create_task(read(run)) for run in runs]
     try:
         running = len(runs)
         while running:
-            index, found = await queue.get()
+            found = await queue.get()
             if found is None:
                 running -= 1
-            elif isinstance(found, BaseException):
+            elif isinstance(found, Exception):
                 raise found
             else:
-                yield index, found
+                yield found[0]
     finally:
         for reader in readers:
             reader.cancel()
