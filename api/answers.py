@@ -49,66 +49,55 @@ async def answer(
     if served.ending.begun:
         raise ShuttingDown
     async with served.ending.cutting():
-        return await _answer(request, served, model, prepare, answering, format)
-
-
-async def _answer(
-    request: Request,
-    served: Served,
-    model: Model,
-    prepare: Callable[[], Coroutine[Any, Any, list[Turn]]],
-    answering: Callable[[list[Turn]], Answering],
-    format: str,
-) -> Response:
-    limit = served.settings.max_seconds
-    deadline = None if limit is None else asyncio.get_running_loop().time() + limit
-    try:
-        entered = await while_connected(request, _by(deadline, limit, served.admission.enter()))
-    except ClientGone:
-        return Response(status_code=499)
-    except QueueFull:
-        served.metrics.refused.inc()
-        raise
-    handed_over = False
-    turns: list[Turn] = []
-    totals: Totals | None = None
-    try:
-        turns = await while_connected(request, _by(deadline, limit, prepare()))
-        for turn in turns:
-            watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
-            turn.watch = watch if served.live is None else served.live.follow(format, turn.plan, watch)
-            turn.count_widened = served.metrics.count_widened(model.name)
-        made = answering(turns)
-        totals = made.totals
-        headers = {}
-        if turns[0].plan.clamped:
-            headers[MAX_TOKENS_HEADER] = str(turns[0].plan.max_tokens)
-        if made.stream is not None:
-            stream = made.stream if deadline is None else _each_by(deadline, limit, made.stream)
-            handed_over = True
-            return _Stream(
-                event_data(stream, made.form),
-                served.ending,
-                made.form,
-                lambda left: _over(request, served, entered, made.totals, turns, left=left),
+        limit = served.settings.max_seconds
+        deadline = None if limit is None else asyncio.get_running_loop().time() + limit
+        try:
+            entered = await while_connected(request, _by(deadline, limit, served.admission.enter()))
+        except ClientGone:
+            return Response(status_code=499)
+        except QueueFull:
+            served.metrics.refused.inc()
+            raise
+        handed_over = False
+        turns: list[Turn] = []
+        totals: Totals | None = None
+        try:
+            turns = await while_connected(request, _by(deadline, limit, prepare()))
+            for turn in turns:
+                watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
+                turn.watch = watch if served.live is None else served.live.follow(format, turn.plan, watch)
+                turn.count_widened = served.metrics.count_widened(model.name)
+            made = answering(turns)
+            totals = made.totals
+            headers = {}
+            if turns[0].plan.clamped:
+                headers[MAX_TOKENS_HEADER] = str(turns[0].plan.max_tokens)
+            if made.stream is not None:
+                stream = made.stream if deadline is None else _each_by(deadline, limit, made.stream)
+                handed_over = True
+                return _Stream(
+                    event_data(stream, made.form),
+                    served.ending,
+                    made.form,
+                    lambda left: _over(request, served, entered, made.totals, turns, left=left),
+                    headers=headers,
+                    ping=served.settings.ping_seconds,
+                    sep="\n",
+                    shutdown_event=anyio.Event(),
+                    shutdown_grace_period=served.settings.shutdown_seconds + 1,  # for those that nobody reads
+                )
+            assert made.whole is not None
+            body = await while_connected(request, _by(deadline, limit, made.whole))
+            return Response(
+                json_line(body),
+                media_type="application/json",
                 headers=headers,
-                ping=served.settings.ping_seconds,
-                sep="\n",
-                shutdown_event=anyio.Event(),
-                shutdown_grace_period=served.settings.shutdown_seconds + 1,  # for those that nobody reads
             )
-        assert made.whole is not None
-        body = await while_connected(request, _by(deadline, limit, made.whole))
-        return Response(
-            json_line(body),
-            media_type="application/json",
-            headers=headers,
-        )
-    except ClientGone:
-        return Response(status_code=499)
-    finally:
-        if not handed_over:
-            _over(request, served, entered, totals, turns)
+        except ClientGone:
+            return Response(status_code=499)
+        finally:
+            if not handed_over:
+                _over(request, served, entered, totals, turns)
 
 
 class _Stream(EventSourceResponse):

@@ -10,6 +10,7 @@ import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import product
 from pathlib import Path
 from time import perf_counter
@@ -23,6 +24,7 @@ from larksong.api.bench_timing import Contender, Cursor, Figures, Samples, Sprea
 from larksong.api.bench_workload import RESPONSE_FORMAT, Request, request, turn
 from larksong.api.emitter import DeltaEmitter
 from larksong.api.end_token import end_token
+from larksong.engine.backends.replay import encoded
 from larksong.engine.engine import Engine
 from larksong.engine.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
@@ -91,12 +93,8 @@ class LarksongBench:
     def __init__(
         self, vocabulary: Vocabulary, tokenizer: Tokenizer, formats: Iterable[str] | None = None
     ) -> None:
-        def encode(text: str) -> list[int]:
-            ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-            return ids
-
         self.vocabulary = vocabulary
-        self.engine = Engine(vocabulary, encode=encode)
+        self.engine = Engine(vocabulary, encode=partial(encoded, tokenizer))
         warm_up(self.engine, formats)
 
     def compile(self, request: Request) -> Grammar:

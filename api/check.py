@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any
 
 from larksong.api.command_input import lines_of
-from larksong.api.json_line import json_line
+from larksong.api.readable_json import readable_json
 from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.settings_flags import with_schema_settings
 from larksong.engine.automaton import Automaton
@@ -44,7 +44,7 @@ def check(lines: Iterable[str], schemas: SchemaPolicy = DEFAULT_POLICY) -> Itera
     """Answers each line that is not blank. `schemas`: what is made of all schemas."""
     for line in lines:
         if line.strip():
-            yield json_line(_answer(line.strip(), schemas))
+            yield readable_json(_answer(line.strip(), schemas))
 
 
 class BadQuestion(ValueError):

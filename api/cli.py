@@ -27,9 +27,9 @@ from larksong.api.compat import NoCompat
 from larksong.api.ending import Server
 from larksong.api.explain import command as explain
 from larksong.api.grammar_command import grammar
-from larksong.api.json_line import json_line
 from larksong.api.models import check_model
 from larksong.api.parse import parse_record
+from larksong.api.readable_json import readable_json
 from larksong.api.server import create_app
 from larksong.api.settings import explained
 from larksong.api.settings_flags import load_settings, option, with_settings
@@ -156,7 +156,7 @@ def parse(
             found = {"error": f"the line is not JSON: {error}"}
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             found = {"error": str(error)}
-        typer.echo(json_line(found))
+        typer.echo(readable_json(found))
 
 
 @model_app.command()

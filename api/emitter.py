@@ -78,17 +78,13 @@ class DeltaEmitter:
                     self._calls += 1
                     self._blanks = None
                 case _:
-                    fragments.append(self._argued(event))
+                    assert self._call is not None, f"{event} outside of a call"
+                    fragments.append(self._call.feed(event))
                     if isinstance(event, CallClose):
                         self._blanks = ""
         if fragments:
             self._give_arguments(fragments, deltas)
         return deltas
-
-    def _argued(self, event: ParseEvent) -> str:
-        """What `event` adds to the open call's arguments."""
-        assert self._call is not None, f"{event} outside of a call"
-        return self._call.feed(event)
 
     def _behind_call(self, text: str) -> str:
         """Visible text less the line breaks right behind a call, and less blanks that nothing follows."""

@@ -18,8 +18,8 @@ from larksong.api.chat_requests import tool
 from larksong.api.command_errors import fail
 from larksong.api.command_input import read_json, schema_of, tools_of
 from larksong.api.end_token import end_token
-from larksong.api.json_line import json_line
 from larksong.api.parse import byte_engine
+from larksong.api.readable_json import readable_json
 from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings_flags import with_schema_settings
 from larksong.engine.backends.replay import text_ids
@@ -151,7 +151,7 @@ def command(
         fail(str(error))
     name = request.format.name if request.format is not None else None
     if json_:
-        typer.echo(json_line(as_json(found, engine.vocabulary, name)))
+        typer.echo(readable_json(as_json(found, engine.vocabulary, name)))
     else:
         show(found, written, engine.vocabulary, Console(highlight=False, markup=False), name)
     raise typer.Exit(int(not found.allowed))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -141,23 +141,28 @@ class Setting(NamedTuple):
     source: str
 
 
-def source_of(name: str, flags: Collection[str]) -> str:
-    """Where the value of a setting came from; `flags`: those that were given."""
-    variable = PREFIX + name.upper()
-    if name in flags:
-        return f"flag --{name.replace('_', '-')}"
-    if variable in {known.upper() for known in os.environ}:
-        return f"environment {variable}"
+def sources(flags: Collection[str]) -> Callable[[str], str]:
+    """What says where the value of a setting came from; `flags`: those that were given."""
     file = config_file()
-    if file is not None and name in tomllib.loads(file.read_text(encoding="utf-8")):
-        return f"file {file}"
-    return "default"
+    in_file = tomllib.loads(file.read_text(encoding="utf-8")) if file is not None else {}
+    variables = {name.upper() for name in os.environ}
+
+    def source(name: str) -> str:
+        variable = PREFIX + name.upper()
+        if name in flags:
+            return f"flag --{name.replace('_', '-')}"
+        if variable in variables:
+            return f"environment {variable}"
+        return f"file {file}" if name in in_file else "default"
+
+    return source
 
 
 def explained(settings: Settings, flags: Collection[str]) -> list[Setting]:
     """Every setting, its value and its source; `flags`: those that were given. Keys are not shown."""
+    source = sources(flags)
     found = []
     for name in Settings.model_fields:
         value = getattr(settings, name)
-        found.append(Setting(name, "" if value is None else str(value), source_of(name, flags)))
+        found.append(Setting(name, "" if value is None else str(value), source(name)))
     return found

@@ -16,7 +16,7 @@ from pydantic_settings import BaseSettings
 from larksong.api.command_errors import fail, fail_validation
 from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_settings import SchemaFields
-from larksong.api.settings import PREFIX, Settings, SettingsFileError, source_of
+from larksong.api.settings import PREFIX, Settings, SettingsFileError, sources
 
 _PANELS: dict[str, type[BaseSettings]] = {
     "With --backend exllamav3": ExllamaV3Fields,
@@ -32,9 +32,10 @@ def load_settings(**flags: Any) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""
+        source = f" ({sources(given)(name)})" if name else ""
         if first["type"] == "extra_forbidden":
-            fail(f"{name} is no setting ({source_of(name, given)}){_meant(name)}")
-        fail_validation(error, note=f" ({source_of(name, given)})" if name else "")
+            fail(f"{name} is no setting{source}{_meant(name)}")
+        fail_validation(error, note=source)
     except SettingsFileError as error:
         fail(str(error))
 

@@ -17,7 +17,7 @@ from larksong.api.inspector.example import example
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
 from larksong.api.inspector.sessions import Sessions
-from larksong.api.json_line import json_line
+from larksong.api.readable_json import readable_json
 from larksong.api.served import Served
 from larksong.grammars import format_names
 
@@ -102,7 +102,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
     async def case(session: str) -> Response:
         """A reading as a line for `larksong parse`."""
         found = (await asyncio.to_thread(sessions.get, session)).as_case()
-        return Response(json_line(found) + "\n", media_type="application/jsonl")
+        return Response(readable_json(found) + "\n", media_type="application/jsonl")
 
     @routes.get("/api/live")
     async def turns() -> list[LiveShape]:

@@ -6,6 +6,6 @@ import json
 from typing import Any
 
 
-def json_line(value: Any) -> str:
+def readable_json(value: Any) -> str:
     """JSON for people: letters as they are. Halves of characters, which UTF-8 cannot write, stay escapes."""
     return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
