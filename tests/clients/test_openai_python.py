@@ -275,8 +275,8 @@ def test_a_client_that_leaves_ends_the_generation(stream: bool) -> None:
         else:
             with pytest.raises(openai.APITimeoutError):
                 server.client.with_options(timeout=0.3).chat.completions.create(**_request())
-        assert server.backend.closed.wait(timeout=5)
-        assert server.backend.written < 1000
+        assert server.backend.closed.wait(timeout=60)
+        assert server.backend.written < 5000
 
 
 def test_a_fault_in_mid_stream_is_an_error_event() -> None:

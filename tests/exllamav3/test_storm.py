@@ -14,6 +14,7 @@ from larksong.engine.backends.base import Finish
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 from tests.exllamav3.contract import SHORT
 from tests.exllamav3.test_backend import Loaded
+from tests.support.waiting import until
 
 LONG = {"type": "array", "items": {"type": "string"}, "minItems": 100}
 KINDS = {
@@ -96,9 +97,5 @@ async def test_what_runs_together_is_what_runs_alone(folder: Path, drafts: str) 
     for one, wanted, found in zip(requests, alone, together, strict=True):
         assert found is None or found == wanted, one
     assert sum(found is not None for found in together) > 10
-    for _ in range(100):
-        if not loaded.backend._worker.generator.num_remaining_jobs():
-            break
-        await asyncio.sleep(0.02)
-    assert loaded.backend._worker.generator.num_remaining_jobs() == 0
+    await until(lambda: not loaded.backend._worker.generator.num_remaining_jobs())
     loaded.backend.close()

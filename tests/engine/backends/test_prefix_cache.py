@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from larksong.engine.backends.base import Finish, Generation, Sampling
 from larksong.engine.backends.transformers import PREFILL_CHUNK, TransformersBackend
 from tests.support.generations import collect
+from tests.support.waiting import until
 
 GREEDY = Sampling(temperature=0)
 
@@ -61,22 +64,27 @@ async def test_a_prompt_that_was_read_whole_leaves_one_token_to_read(
 
 
 async def test_who_leaves_during_the_prompt_stops_it_at_the_next_chunk(
-    tiny_backend: TransformersBackend, passes: list[int]
+    tiny_backend: TransformersBackend, passes: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import asyncio
+    left = threading.Event()
+    forward = tiny_backend._model.forward
 
+    def held(*given: Any, **named: Any) -> Any:
+        output = forward(*given, **named)
+        left.wait(60)
+        return output
+
+    monkeypatch.setattr(tiny_backend._model, "forward", held)
     prompt = tuple(number % 200 for number in range(3 * PREFILL_CHUNK + 60))
     items = tiny_backend.generate(Generation(prompt, None, GREEDY, max_tokens=5))
     waiting = asyncio.ensure_future(anext(items))
-    while not passes:
-        await asyncio.sleep(0.0005)
+    await until(lambda: passes)
     waiting.cancel()
-    await asyncio.gather(waiting, return_exceptions=True)
-    await items.aclose()
-    left = len(passes)
-    await asyncio.sleep(0.3)
-    assert len(passes) <= left + 1
-    assert sum(passes) < len(prompt)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    left.set()
+    await until(lambda: tiny_backend._sequences == [])
+    assert passes == [PREFILL_CHUNK]
 
 
 async def test_probabilities_come_with_every_step_that_asks_the_model(

@@ -18,6 +18,7 @@ from larksong.grammars import wire_format
 from tests.support.generations import ONE_CALL, WEATHER, collect, content, generation
 from tests.support.tiny_model import CHAT_TEMPLATE, CONTEXT
 from tests.support.tokenizers import EOS
+from tests.support.waiting import until
 
 FINITE_PARAMETERS = {
     "type": "object",
@@ -105,8 +106,11 @@ async def test_a_long_prompt_is_read_in_turns_with_others(tiny_backend: Transfor
             await anext(items)
         order.append(name)
 
-    # No other test has a prompt that begins like this: what was read before is not read again.
-    await asyncio.gather(first_step("long", (23,) * 500), first_step("short", (20,)))
+    with tiny_backend._changed:  # the worker waits for it: the long prompt is not read before both are there
+        # No other test has a prompt that begins like this: what was read before is not read again.
+        steps = asyncio.gather(first_step("long", (23,) * 500), first_step("short", (20,)))
+        await until(lambda: sum(not each.over for each in tiny_backend._sequences) == 2)
+    await steps
     assert order == ["short", "long"]
 
 
@@ -131,28 +135,25 @@ async def test_closing_the_iterator_stops_the_sequence(tiny_backend: Transformer
     items = tiny_backend.generate(generation(tiny_backend, max_tokens=400, temperature=0))
     await anext(items)
     await items.aclose()
-    await asyncio.sleep(0.2)
-    assert tiny_backend._sequences == []
+    await until(lambda: tiny_backend._sequences == [])
 
 
 async def test_cancelling_the_reader_stops_the_sequence(tiny_backend: TransformersBackend) -> None:
     reader = asyncio.create_task(
         collect(tiny_backend.generate(generation(tiny_backend, max_tokens=400, temperature=0)))
     )
-    await asyncio.sleep(0.05)
+    await until(lambda: tiny_backend._sequences)
     reader.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reader
-    await asyncio.sleep(0.2)
-    assert tiny_backend._sequences == []
+    await until(lambda: tiny_backend._sequences == [])
 
 
 async def test_a_slow_reader_holds_up_its_own_sequence_only(tiny_backend: TransformersBackend) -> None:
     slow = tiny_backend.generate(generation(tiny_backend, max_tokens=400, temperature=0))
     first = await anext(slow)
-    await asyncio.sleep(0.3)
-    sequence = tiny_backend._sequences[0]
-    assert sequence.handover.full
+    (sequence,) = (each for each in tiny_backend._sequences if not each.over)
+    await until(lambda: sequence.handover.full)
     assert not sequence.over
     await collect(tiny_backend.generate(generation(tiny_backend, max_tokens=50)))
     steps, end = await collect(slow)
