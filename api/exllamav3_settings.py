@@ -57,6 +57,14 @@ class ExllamaV3Fields(BaseSettings):
         description="Share of the tokens at which the probability that the mask leaves is measured.",
     )
 
+    @field_validator("cache_bits", "gpu_split", "device", mode="before")
+    @classmethod
+    def _text(cls, value: Any) -> Any:
+        """A TOML file can have numbers and lists; an empty environment variable is one that is not set."""
+        if isinstance(value, list):
+            return ",".join(map(str, value)) or None
+        return str(value) if isinstance(value, int | float) else value or None
+
     @field_validator("cache_bits", "gpu_split")
     @classmethod
     def _numbers(cls, value: str | None, info: ValidationInfo) -> str | None:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from pydantic import ValidationError
 
@@ -84,12 +86,31 @@ def test_the_settings_of_exllamav3_reach_the_engine(monkeypatch: pytest.MonkeyPa
     assert Settings(cache_bits="8").exllamav3().cache_bits == (8, 8)
 
 
+def test_numbers_and_lists_of_a_toml_file_are_settings_of_exllamav3_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "larksong.toml"
+    file.write_text("cache_bits = [6, 5]\ngpu_split = [20, 24.5, 0]\n")
+    monkeypatch.setenv("LARKSONG_CONFIG", str(file))
+    made = Settings().exllamav3()
+    assert (made.cache_bits, made.gpu_split) == ((6, 5), (20.0, 24.5, 0.0))
+    file.write_text('cache_bits = 8\ngpu_split = 20\ndevice = ""\n')
+    made = Settings().exllamav3()
+    assert (made.cache_bits, made.gpu_split, made.device) == ((8, 8), (20.0,), None)
+    file.write_text("device = 1\n")
+    monkeypatch.setenv("LARKSONG_CACHE_BITS", "")
+    made = Settings().exllamav3()
+    assert (made.cache_bits, made.device) == (None, "1")
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
         ({"cache_bits": "9"}, "whole numbers from 2 to 8"),
         ({"cache_bits": "x"}, "numbers with commas"),
         ({"gpu_split": "20;24"}, "numbers with commas"),
+        ({"cache_bits": [8, 4.5]}, "whole numbers from 2 to 8"),
+        ({"gpu_split": [20, "x"]}, "numbers with commas"),
         ({"draft_model": "a", "ngram_draft": 2}, "exclude each other"),
         ({"tensor_parallel": True, "device": "cuda:0"}, "leave device out"),
     ],

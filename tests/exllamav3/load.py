@@ -1,16 +1,15 @@
-"""What attached streams cost the model: the median step with and without them, run by run in turn.
+"""What attached streams cost the model: the median step with and without them, in turn.
 
     python -m tests.exllamav3.load --streams 64 --runs 5
 
-The stand-in's step takes 10 ms and releases the interpreter, as waiting for a GPU does. Three arms:
+The stand-in's step takes 10 ms and releases the interpreter, as waiting for a GPU does. A server answers all
+streams, whose clients are a process of their own. In every other block of steps nobody is given what the jobs
+write, so the same jobs run with and without attached streams, fractions of a second apart: the speed of shared
+cores drifts by more than what is looked for. Server and garbage collector are as `larksong serve` has them.
+Prints JSON.
 
-- idle: the jobs run and nobody reads them;
-- elsewhere: the same jobs, while a server in another process sends as many streams to the same clients;
-- attached: the server of this process sends what the jobs write to the clients.
-
-Cores that share a cache, a clock or, as virtual ones, a physical core compute slower while the other one works.
-`elsewhere` has that work too, so attached over elsewhere is what the streams do to the generator by being in
-its process, and attached over idle what they do to it at all. Clients are a process of their own. Prints JSON.
+The generator's thread has a core for itself, as it has on any machine with more than two; `--anywhere` leaves
+that to the system.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,21 +35,19 @@ install()
 
 import numpy as np  # noqa: E402
 
-from benchmarks.server import Running  # noqa: E402
-from larksong.engine.backends.base import Finish, Generation, Step  # noqa: E402
-from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend  # noqa: E402
+from larksong.api.garbage import settle_down  # noqa: E402
 from tests.exllamav3.folder import write_folder  # noqa: E402
 from tests.exllamav3.serving import Served, serving  # noqa: E402
 
 STEP_SECONDS = 0.010
-TOKENS = 250
+THREAD = "larksong-exllamav3"
 CLIENTS = """
 import asyncio, json, sys
 from urllib.parse import urlsplit
 
 async def ask(url, number, tokens):
     messages = [{"role": "user", "content": f"question {number}"}]
-    request = {"messages": messages, "stream": True, "seed": number, "max_tokens": tokens, "model": sys.argv[4]}
+    request = {"messages": messages, "stream": True, "seed": number, "max_tokens": tokens, "model": "small"}
     body = json.dumps(request)
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     head = f"POST {url.path}/chat/completions HTTP/1.1\\r\\nhost: load\\r\\ncontent-type: application/json\\r\\n"
@@ -74,118 +71,116 @@ class _Nobody:
 
     full = False
 
-    def __init__(self) -> None:
-        self.over = threading.Event()
-
-    def put_unannounced(self, item: Step | Finish) -> None:
-        if isinstance(item, Finish):
-            self.over.set()
+    def put_unannounced(self, item: object) -> None:
+        """What nobody reads is gone."""
 
 
 @contextmanager
-def _recorded(backend: ExllamaV3Backend) -> Iterator[list[Generation]]:
-    """What the server asks of the backend meanwhile."""
-    generations: list[Generation] = []
-    generate = backend.generate
-
-    def record(generation: Generation) -> AsyncGenerator[Step | Finish, None]:
-        matcher = generation.matcher and generation.matcher.fork()
-        generations.append(replace(generation, matcher=matcher))
-        return generate(generation)
-
-    backend.generate = record  # type: ignore[method-assign]
-    yield generations
-    del backend.generate
-
-
-def _detached(backend: ExllamaV3Backend, generations: list[Generation]) -> None:
-    """Run what the server made of the clients' requests, read by nobody."""
-    sequences = []
-    for generation in generations:
-        matcher = generation.matcher and generation.matcher.fork()
-        sequence = backend.sequence(replace(generation, matcher=matcher))
-        sequence.handover = _Nobody()  # type: ignore[assignment]
-        sequences.append(sequence)
-    for sequence in sequences:
-        backend._worker.start(sequence)
-    for sequence in sequences:
-        sequence.handover.over.wait()  # type: ignore[union-attr]
+def _a_core_of_its_own(thread: str, clients: int) -> Iterator[None]:
+    """Keep this process's other threads and the process `clients` off the core of the thread of this name."""
+    known = os.sched_getaffinity(0)
+    own, *others = sorted(known)
+    alone = {each.native_id for each in threading.enumerate() if each.name == thread}
+    mine = {int(each) for each in os.listdir("/proc/self/task")}
+    try:
+        for task in {*mine, clients}:
+            os.sched_setaffinity(task, {own} if task in alone else others)
+        yield
+    finally:
+        for task in mine:
+            with suppress(ProcessLookupError):  # a thread that has ended
+                os.sched_setaffinity(task, known)
 
 
-def _steps(served: Served, streams: int) -> tuple[float, float]:
-    """Medians in milliseconds, of the steps in which all streams run: the step, and what it waited.
+class _Attached:
+    """The streams of a server, attached and not, block by block."""
 
-    It waits for the interpreter, or a core, when it neither computes nor has the model compute.
+    def __init__(self, served: Served, streams: int, clients: subprocess.Popen[bytes]) -> None:
+        self._model = served.model
+        self._clients = clients
+        while not (self._model.begun and self._model.begun[-1][2] == streams):
+            self._wait()
+        self._sequences = list(served.backend._worker._running)
+        self._readers = [sequence.handover for sequence in self._sequences]
+
+    def attach(self, attached: bool) -> None:
+        for sequence, reader in zip(self._sequences, self._readers, strict=True):
+            sequence.handover = reader if attached else _Nobody()  # type: ignore[assignment]
+
+    def block(self, attached: bool, steps: int) -> tuple[float, float]:
+        """The median of so many steps, and of what they waited, in seconds.
+
+        A step waits for the interpreter, or a core, when it neither computes nor has the model compute.
+        """
+        self.attach(attached)
+        first = len(self._model.begun) + 1  # in between what was written before is still given out
+        while len(self._model.begun) <= first + steps:
+            self._wait()
+        pairs = list(pairwise(self._model.begun[first : first + steps + 1]))
+        whole = statistics.median(end - begin for (begin, _, _), (end, _, _) in pairs)
+        idle = [(end - begin) - (cpu - before) for (begin, before, _), (end, cpu, _) in pairs]
+        return whole, statistics.median(idle) - STEP_SECONDS
+
+    def _wait(self) -> None:
+        if self._clients.poll() is not None:
+            raise RuntimeError("the clients have ended too early, see above")
+        time.sleep(0.02)
+
+
+def _clients(url: str, streams: int, tokens: int) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", CLIENTS, url, str(streams), str(tokens)])
+
+
+def measure(
+    streams: int, runs: int, *, blocks: int = 8, steps: int = 10, alone: bool = True
+) -> dict[str, Any]:
+    """Median steps in milliseconds of each run, with and without attached streams.
+
+    A run is so many pairs of blocks, one with and one without streams. `raised` compares the blocks of a pair, by
+    the medians of their steps: with by without, less 1. Of it the median of a run's pairs, and of the runs.
+    `raised_by_waiting`: what the steps waited longer, as a share of those without streams.
     """
-    whole, waited = [], []
-    for (began, cpu, jobs), (next_began, next_cpu, next_jobs) in pairwise(served.model.begun):
-        if jobs == next_jobs == streams:
-            whole.append(next_began - began)
-            waited.append(whole[-1] - (next_cpu - cpu) - STEP_SECONDS)
-    return 1000 * statistics.median(whole), 1000 * statistics.median(waited)
-
-
-def _clients(url: str, streams: int, tokens: int, model: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-c", CLIENTS, url, str(streams), str(tokens), model])
-
-
-def _finish(clients: subprocess.Popen[bytes]) -> None:
-    if clients.wait() != 0:
-        raise RuntimeError("the clients have failed, see above")
-
-
-def measure(streams: int, runs: int, tokens: int = TOKENS) -> dict[str, Any]:
-    """Median steps in milliseconds of each arm and run, and how much the attached streams raise them.
-
-    `raised_over_…` is the median over the runs of attached by that arm, less 1. `waited` is what of the steps was
-    spent waiting for the interpreter or a core, and `raised_by_waiting` what attached streams add to it, as a share
-    of the idle step. Unlike the steps themselves it does not depend on how fast the core computes at the time.
-    """
-    arms: dict[str, list[tuple[float, float]]] = {"idle": [], "elsewhere": [], "attached": []}
-    with tempfile.TemporaryDirectory() as folder, serving(write_folder(Path(folder) / "model")) as served:
-        backend = served.backend
+    tokens = streams + 20 + 2 * runs * blocks * (steps + 4)
+    medians: dict[bool, list[float]] = {False: [], True: []}
+    raised, waited = [], []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        served = stack.enter_context(
+            serving(write_folder(folder / "model"), cache_tokens=streams * (tokens + 512))
+        )
         served.model.step_seconds = STEP_SECONDS
         # One prompt in every step, not in every fifth: all streams soon run together.
-        backend._worker.generator.prefill_cooldown = 0
+        served.backend._worker.generator.prefill_cooldown = 0
         likes = np.random.default_rng(0).standard_normal(served.model.width).astype(np.float32)
-        likes[sorted(backend.vocabulary.eos_ids)] = -50
+        likes[sorted(served.backend.vocabulary.eos_ids)] = -50
         served.model.policy = lambda prefix: likes
-        with _recorded(backend) as generations:
-            _finish(_clients(served.url, streams, tokens, "small"))
-        pace = 1000 / _steps(served, streams)[0]
-        with Running("larksong", False, pace) as other:
-            for _ in range(runs):
-                served.model.begun.clear()
-                _detached(backend, generations)
-                arms["idle"].append(_steps(served, streams))
-
-                served.model.begun.clear()
-                clients = _clients(f"http://127.0.0.1:{other.port}/v1", streams, tokens, "recorded")
-                _detached(backend, generations)
-                arms["elsewhere"].append(_steps(served, streams))
-                _finish(clients)
-
-                served.model.begun.clear()
-                _finish(_clients(served.url, streams, tokens, "small"))
-                arms["attached"].append(_steps(served, streams))
-
-    def medians(arm: str) -> tuple[float, float]:
-        whole, waited = zip(*arms[arm], strict=True)
-        return statistics.median(whole), statistics.median(waited)
-
-    def ratios(arm: str) -> list[float]:
-        return [one / other for (one, _), (other, _) in zip(arms["attached"], arms[arm], strict=True)]
+        settle_down()
+        clients = _clients(served.url, streams, tokens)
+        attached = _Attached(served, streams, clients)
+        if alone and len(os.sched_getaffinity(0)) > 1:
+            stack.enter_context(_a_core_of_its_own(THREAD, clients.pid))
+        for _ in range(runs):
+            found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
+            for number in range(2 * blocks):
+                with_streams = number % 4 in (1, 2)
+                found[with_streams].append(attached.block(with_streams, steps))
+            for with_streams, each in found.items():
+                medians[with_streams].append(statistics.median(step for step, _ in each))
+            pairs = list(zip(found[False], found[True], strict=True))
+            raised.append(statistics.median(more / step - 1 for (step, _), (more, _) in pairs))
+            waited.append(statistics.median((more - less) / step for (step, less), (_, more) in pairs))
+        attached.attach(True)
+        if clients.wait() != 0:
+            raise RuntimeError("the clients have failed, see above")
 
     return {
         "streams": streams,
-        "runs": runs,
-        **{f"{name}_ms": [round(whole, 2) for whole, _ in steps] for name, steps in arms.items()},
-        **{f"{name}_waited_ms": [round(waited, 2) for _, waited in steps] for name, steps in arms.items()},
-        "raised_over_idle": round(statistics.median(ratios("idle")) - 1, 4),
-        "raised_over_idle_at_best": round(min(ratios("idle")) - 1, 4),
-        "raised_over_elsewhere": round(statistics.median(ratios("elsewhere")) - 1, 4),
-        "raised_by_waiting": round((medians("attached")[1] - medians("idle")[1]) / medians("idle")[0], 4),
-        "load_average": [round(value, 2) for value in os.getloadavg()],
+        "steps_per_run": blocks * steps,
+        "without_ms": [round(1000 * step, 2) for step in medians[False]],
+        "with_ms": [round(1000 * step, 2) for step in medians[True]],
+        "raised_each": [round(more, 4) for more in raised],
+        "raised": round(statistics.median(raised), 4),
+        "raised_by_waiting": round(statistics.median(waited), 4),
         "cores": os.cpu_count(),
     }
 
@@ -194,6 +189,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--streams", type=int, default=64)
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=TOKENS)
+    parser.add_argument("--anywhere", action="store_true", help="do not keep a core for the generator")
     options = parser.parse_args()
-    print(json.dumps(measure(options.streams, options.runs, options.tokens), indent=2))
+    print(json.dumps(measure(options.streams, options.runs, alone=not options.anywhere), indent=2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import math
 import threading
@@ -15,7 +16,13 @@ import numpy as np
 import pytest
 
 from larksong.engine.backends.base import Generation, ReasoningBudget, Sampling, Step
-from larksong.engine.backends.errors import BudgetTooSmall, ModelNotFound, NotAModel, PromptTooLong
+from larksong.engine.backends.errors import (
+    BackendUnavailable,
+    BudgetTooSmall,
+    ModelNotFound,
+    NotAModel,
+    PromptTooLong,
+)
 from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 from larksong.engine.engine import Engine
@@ -496,14 +503,76 @@ async def test_the_longest_prompt_that_fits_is_answered(folder: Path) -> None:
 def test_what_is_no_model_is_said(tmp_path: Path, folder: Path) -> None:
     with pytest.raises(ModelNotFound, match="exllamav3 loads folders"):
         ExllamaV3Backend.load(tmp_path / "nothing")
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    with pytest.raises(NotAModel, match="exllamav3 loads folders, and it is a file"):
+        ExllamaV3Backend.load(tmp_path / "model.gguf")
     with pytest.raises(NotAModel, match=r"config\.json"):
-        ExllamaV3Backend.load(tmp_path)
+        ExllamaV3Backend.load(tmp_path, SETTINGS)
     for file in folder.iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
     config = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**config, "architectures": ["NobodyKnows"]}))
     with pytest.raises(NotAModel, match="NobodyKnows"):
         ExllamaV3Backend.load(tmp_path, SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "options", "message"),
+    [
+        (0, {}, "torch finds 0 GPUs"),
+        (0, {"tensor_parallel": True}, "torch finds 0 GPUs"),
+        (1, {"device": "cuda:1"}, "device is cuda:1, and torch finds 1 GPU$"),
+        (1, {"device": "1"}, "device is cuda:1, and torch finds 1 GPU$"),
+        (2, {"device": "gpu"}, "device must be one such as cuda:0, not 'gpu'"),
+        (2, {"device": "cuda0"}, "device must be one such as cuda:0, not 'cuda0'"),
+        (2, {"gpu_split": (20.0, 0.0, 24.0)}, "gpu_split has 3 numbers, and torch finds 2 GPUs"),
+    ],
+)
+def test_devices_that_are_not_there_are_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, gpus: int, options: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
+    with pytest.raises(BackendUnavailable, match=message):
+        ExllamaV3Backend.load(folder, ExllamaV3Settings(**options))
+
+
+def test_how_a_model_is_split_is_said_to_exllamav3(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `Model.load` of the tested version takes it."""
+    taken = inspect.signature(PrefixModel.load_gen).parameters
+    given: list[dict[str, Any]] = []
+
+    def load(model: PrefixModel, **options: Any) -> None:
+        assert set(options) <= set(taken)
+        given.append(options)
+        raise RuntimeError("no more of it")
+
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    monkeypatch.setattr(PrefixModel, "load", load)
+    for options in (
+        {"tensor_parallel": True, "max_batch": 8},
+        {"gpu_split": (20.0, 24.5)},
+        {"device": "cuda"},
+        {"device": "1"},
+    ):
+        with pytest.raises(NotAModel, match="no more of it"):
+            ExllamaV3Backend.load(folder, ExllamaV3Settings(**options))
+    parallel, split, first, second = given
+    assert (parallel["tensor_p"], parallel["use_per_device"], parallel["max_output_size"]) == (
+        True, None, 8 * 17,
+    )  # fmt: skip
+    assert (split["tensor_p"], split["use_per_device"]) == (False, [20.0, 24.5])
+    assert [str(each["device"]) for each in (first, second)] == ["cuda:0", "cuda:1"]
+
+
+def test_a_draft_model_that_exllamav3_cannot_use_is_said(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise AssertionError("Recurrent MTP draft models are not supported.")
+
+    monkeypatch.setattr("exllamav3.Generator.__init__", refuse)
+    with pytest.raises(NotAModel, match="Recurrent MTP draft models"):
+        ExllamaV3Backend.load(folder, SETTINGS)
 
 
 def test_a_draft_model_that_reads_other_tokens_is_refused(tmp_path: Path, folder: Path) -> None:

@@ -236,6 +236,41 @@ def test_forced_tokens_beside_jobs_that_have_none(rig: Rig) -> None:
     assert [ran.ids for ran in plain] == [ran.ids for ran in drafted]
 
 
+def test_a_job_keeps_the_drafts_of_its_draft_model_beside_a_job_with_forced_tokens(rig: Rig) -> None:
+    """One forced token does not make the whole batch's drafts as short as itself."""
+    draft, cache = rig.draft()
+    text = "so many words that nobody has counted them, and yet more of them, " * 3
+    rig.follow({"free": text, "hello": CALL_TEXT})
+    draft.policy = rig.model.policy
+    generator = rig.generator(forced=16, draft_model=draft, draft_cache=cache, num_draft_tokens=4)
+    passes, texts = [], []
+    for more in ([], [rig.job("hello", rig.filter())]):
+        rig.model.forwards = 0
+        first, *_ = rig.run(generator, rig.job("free"), *more)
+        passes.append(rig.model.forwards)
+        texts.append(first.ids)
+    assert texts[0] == texts[1]
+    assert passes[1] <= passes[0] + 1
+
+
+def test_what_a_recurrent_draft_model_has_read_is_not_taken_from_under_it(rig: Rig) -> None:
+    """exllamav3 hands over its whole buffer, with rows for jobs that are not there."""
+    rig.follow({"hello": CALL_TEXT})
+    generator = rig.generator(forced=16)
+    ours = rig.filter()
+    job = rig.job("hello", ours)
+    generator.enqueue(job)
+    generator.iterate()
+    assert job.is_prefill_done()
+    must = ours.draft()
+    generator.draft_recurrent = True
+    wrong = next(token for token in range(9, 99) if token != must[0])
+    for own, wanted in (([must[0]], list(must)), ([wrong], [wrong])):
+        buffer = torch.tensor([own] * 5)
+        found = generator.iterate_hybrid_gen(buffer, 16)
+        assert found[0].tolist() == wanted
+
+
 def test_sampled_tokens_are_drawn_alike_with_and_without_forced_ones(rig: Rig) -> None:
     """The model has no script: each place is drawn at random, forced or not."""
     for seed in range(8):

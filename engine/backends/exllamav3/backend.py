@@ -7,11 +7,12 @@ from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, Self
 
+import torch
 from exllamav3 import Cache, CacheLayer_quant, Config, Generator, Model
 from exllamav3 import Tokenizer as ExllamaTokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
-from larksong.engine.backends.errors import ModelNotFound, NotAModel
+from larksong.engine.backends.errors import BackendUnavailable, ModelNotFound, NotAModel
 from larksong.engine.backends.exllamav3.drafts import ForcedDraftGenerator
 from larksong.engine.backends.exllamav3.sequence import Item, Sequence
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
@@ -60,10 +61,11 @@ class ExllamaV3Backend(FolderBackend):
     def load(cls, model: str | Path, settings: ExllamaV3Settings | None = None) -> Self:
         """Load a model folder: EXL3, or a Hugging Face folder in fp16. Takes seconds to minutes.
 
-        Raises ModelNotFound or NotAModel.
+        Raises ModelNotFound, NotAModel, or BackendUnavailable for devices that are not there.
         """
         path = _found(model)
         settings = settings or ExllamaV3Settings()
+        _check_devices(settings)
         folder = ModelFolder.open(path)
         draft = None
         if settings.draft_model is not None:
@@ -72,7 +74,10 @@ class ExllamaV3Backend(FolderBackend):
             draft = _load(guesses, settings, None)
         loaded, cache = _load(path, settings, draft[0] if draft else None)
         tokenizer = ExllamaTokenizer.from_config(loaded.config)
-        return cls(loaded, cache, tokenizer, folder, settings, draft)
+        try:
+            return cls(loaded, cache, tokenizer, folder, settings, draft)
+        except (AssertionError, ValueError) as error:
+            raise NotAModel(path, f"exllamav3 cannot run it ({error})") from error
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -165,9 +170,35 @@ def _after(before: Callable[[], None], function: Callable[..., Any]) -> Callable
 
 def _found(model: str | Path) -> Path:
     path = Path(model).expanduser()
+    if path.is_file():
+        raise NotAModel(path, "exllamav3 loads folders, and it is a file")
     if not path.is_dir():
         raise ModelNotFound(path, "exllamav3 loads folders, and there is none")
     return path
+
+
+def _check_devices(settings: ExllamaV3Settings) -> None:
+    """exllamav3 would say nothing that helps."""
+    found = torch.cuda.device_count()
+    has = f"torch finds {found} GPU{'' if found == 1 else 's'}"
+    if settings.device is not None:
+        try:
+            device = _device(settings.device)
+        except RuntimeError:
+            wrong = f"device must be one such as cuda:0, not {settings.device!r}"
+            raise BackendUnavailable("exllamav3", wrong) from None
+        if device.type == "cuda" and (device.index or 0) >= found:
+            raise BackendUnavailable("exllamav3", f"device is {device}, and {has}")
+    elif not found:
+        raise BackendUnavailable("exllamav3", has)
+    elif settings.gpu_split is not None and any(settings.gpu_split[found:]):
+        raise BackendUnavailable("exllamav3", f"gpu_split has {len(settings.gpu_split)} numbers, and {has}")
+
+
+def _device(name: str) -> torch.device:
+    """`cuda:0`, `cuda` or `0`. Raises RuntimeError for what is no device."""
+    device = torch.device(f"cuda:{name}" if name.isdecimal() else name)
+    return torch.device("cuda", 0) if device.type == "cuda" and device.index is None else device
 
 
 def _check_draft(path: Path, folder: ModelFolder) -> None:
@@ -183,6 +214,8 @@ def _load(path: Path, settings: ExllamaV3Settings, draft: Model | None) -> tuple
     try:
         config = Config.from_directory(str(path))
         model = Model.from_config(config)
+        guessed = settings.draft_tokens or (draft or model).caps.get("default_draft_size", 4)
+        drafted = max(settings.forced_draft, guessed)
         quantised: dict[str, Any] = {}
         if settings.cache_bits is not None:
             keys, values = settings.cache_bits
@@ -191,16 +224,19 @@ def _load(path: Path, settings: ExllamaV3Settings, draft: Model | None) -> tuple
             model,
             max_num_tokens=settings.cache_size,
             max_batch_size=settings.max_batch,
-            # What a recurrent model must be able to take back.
-            max_history=max(settings.forced_draft, settings.draft_tokens or 8),
+            max_history=drafted,  # what a recurrent model must be able to take back
             **quantised,
         )
-        where: dict[str, Any] = {"device": settings.device} if settings.device else {}
-        if settings.gpu_split is not None:
-            where["use_per_device"] = list(settings.gpu_split)
-        if settings.device is None:
-            where["tensor_p"] = settings.tensor_parallel
-            where["draft_model"] = draft
+        where: dict[str, Any]
+        if settings.device is not None:
+            where = {"device": _device(settings.device)}
+        else:
+            where = {
+                "tensor_p": settings.tensor_parallel,
+                "draft_model": draft,
+                "max_output_size": settings.max_batch * (1 + drafted),  # each drafted token has logits
+                "use_per_device": None if settings.gpu_split is None else list(settings.gpu_split),
+            }
         model.load(max_chunk_size=settings.chunk_size, max_batch_size=settings.max_batch, **where)
     except (AssertionError, ValueError, OSError, KeyError, RuntimeError) as error:
         raise NotAModel(path, f"exllamav3 cannot load it ({error})") from error

@@ -37,24 +37,28 @@ class ForcedDraftGenerator(Generator):  # type: ignore[misc]
         """
         jobs = [job for job in self.active_jobs if job.is_prefill_done()]
         forced = [_forced(job)[:H] for job in jobs]
-        if self.draft_recurrent and draft_tokens is not None:
+        # The draft model's buffer has rows for jobs that are not there, too.
+        regular: list[list[int]] = (
+            [[] for _ in jobs] if draft_tokens is None else draft_tokens[: len(jobs)].tolist()
+        )
+        if self.draft_recurrent:
             # Its state has read its own drafts: what is verified must begin with them.
-            drafted = draft_tokens.tolist()
             forced = [
                 must if list(must[: len(own)]) == own else ()
-                for must, own in zip(forced, drafted, strict=True)
+                for must, own in zip(forced, regular, strict=True)
             ]
-        width = max(map(len, forced), default=0)
-        if not width:
+        if not any(forced):
             return draft_tokens
         self._draft_conf_round = None  # what the draft model is sure of no longer describes the drafts
-        rows = []
-        for number, (job, must) in enumerate(zip(jobs, forced, strict=True)):
-            row = list(must)
-            if not row and draft_tokens is not None:
-                row = draft_tokens[number, :width].tolist()
+        # A row whose draft begins with what must come has more behind it.
+        rows = [
+            own if own[: len(must)] == list(must) else list(must)
+            for must, own in zip(forced, regular, strict=True)
+        ]
+        width = max(map(len, rows))
+        for job, row in zip(jobs, rows, strict=True):
             filler = row[-1] if row else int(job.sequences[0].sequence_ids.torch()[0, -1])
-            rows.append(row + [filler] * (width - len(row)))
+            row += [filler] * (width - len(row))
         ids = torch.tensor(rows, dtype=torch.long)
         if self.draft_model and not (self.dflash_draft or self.mtp_draft or self.draft_recurrent):
             self._show_draft_model(jobs, ids)
