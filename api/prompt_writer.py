@@ -71,7 +71,7 @@ class PromptWriter:
         turns = [self._memory.find(message) for message in messages]
         ids = self._ids(messages, turns, wire_format)
         quoted = [_with_ids(message, ids) for message in messages]
-        quoted = [{**self._quoting.quote(each, cut), "role": each["role"]} for each in quoted]
+        quoted = [self._quoting.quote_message(each, cut) for each in quoted]
         places = _mark(quoted, turns, place)
         shown = [
             replace(
@@ -93,12 +93,10 @@ class PromptWriter:
         mark = "|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place))
 
         def parts(written: str) -> list[str]:
-            """What stands between the cuts, without marks."""
+            """What is encoded alone, without marks."""
             if places:
                 written = re.sub(mark, "", written)
-            for spelling in spellings(cut):
-                written = written.replace(spelling, cut)
-            return written.split(cut)
+            return self._quoting.split(written, cut)
 
         tokens: list[int] = []
         for piece in pieces:
