@@ -178,8 +178,8 @@ class PromptWriter:
         return ids
 
     def _text(self, tokens: Sequence[int]) -> str:
-        texts = self._backend.vocabulary.tokens
-        spelled = (self._special.get(token) or texts[token] for token in tokens)
+        text = self._backend.vocabulary.text
+        spelled = (self._special.get(token) or text(token) for token in tokens)
         return b"".join(spelled).decode(errors="replace")
 
     def _without(self, header: str, tokens: tuple[int, ...]) -> tuple[int, ...]:
@@ -190,7 +190,7 @@ class PromptWriter:
         return tokens
 
     def _is_break(self, token: int) -> bool:
-        text = self._backend.vocabulary.tokens[token]
+        text = self._backend.vocabulary.text(token)
         return bool(text) and not text.strip(b"\n")
 
 
