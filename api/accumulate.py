@@ -105,9 +105,8 @@ class _Call:
         text = self.text.strip()
         if text in ("", "{}") and self.whole:
             return json.dumps(self.whole, ensure_ascii=False)
-        rest = text.removeprefix("{}").lstrip()
-        if rest.startswith("{"):  # `{}` stood in for what had not come yet
-            return rest
+        if text.startswith("{}") and (rest := text.removeprefix("{}").lstrip()).startswith("{"):
+            return rest  # `{}` stood in for what had not come yet
         return self.text if text else "{}"
 
     def written(self) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""Bodies above a limit are refused before anything reads them."""
+"""Bodies above a limit, and compressed ones, are refused before anything reads them."""
 
 from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from larksong.api.error_response import error_response
-from larksong.api.errors import BodyTooLarge
+from larksong.api.errors import BodyTooLarge, CompressedBody
 
 # Clients look for an answer when they have sent everything: so much of it is taken and thrown away.
 _DRAINED = 1 << 30
@@ -19,7 +19,7 @@ class BodyLimit:
         self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run the application with the whole body, or answer 413."""
+        """Run the application with the whole body, or answer 413 or 415."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -39,6 +39,10 @@ class BodyLimit:
             more = message.get("more_body", False)
         if size > self._limit:
             await error_response(BodyTooLarge(self._limit), scope["path"])(scope, receive, send)
+            return
+        encoding = dict(scope["headers"]).get(b"content-encoding", b"").decode("latin-1")
+        if size and encoding.lower() not in ("", "identity"):
+            await error_response(CompressedBody(encoding), scope["path"])(scope, receive, send)
             return
         body: Message | None = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
 

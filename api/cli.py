@@ -24,7 +24,7 @@ from larksong.api.command_errors import fail
 from larksong.api.command_input import lines_of, read_json
 from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
-from larksong.api.ending import Server
+from larksong.api.ending import KEEP_ALIVE_SECONDS, Server
 from larksong.api.explain import command as explain
 from larksong.api.grammar_command import grammar
 from larksong.api.models import check_model
@@ -81,6 +81,7 @@ def serve(**flags: Any) -> None:
             port=settings.port,
             log_config=None,
             access_log=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             # Answers end by themselves before; what else is left is cut off then.
             timeout_graceful_shutdown=math.ceil(settings.shutdown_seconds) + 2,
         ),

@@ -12,6 +12,10 @@ from fastapi import FastAPI
 
 from larksong.api.errors import ShuttingDown
 
+KEEP_ALIVE_SECONDS = 75
+"""How long a connection may lie idle. Clients keep theirs for 5 s (httpx) or longer, and agents pause that
+long: were it closed then, too, a request now and then would go out on a connection that ends that moment."""
+
 
 class Ending:
     """`begun`: no answer is begun any more. Those that run may go on for `seconds` then."""

@@ -103,6 +103,19 @@ class BodyTooLarge(ApiError):
         )
 
 
+class CompressedBody(ApiError):
+    """A body that would have to be unpacked first."""
+
+    def __init__(self, encoding: str) -> None:
+        super().__init__(
+            f"The body is compressed (Content-Encoding: {encoding}), which this server does not take: send "
+            "it as it is.",
+            status=415,
+            param="body",
+            code="unsupported_encoding",
+        )
+
+
 class OutOfTime(ApiError):
     """A request that took longer than the server's limit."""
 

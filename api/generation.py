@@ -39,6 +39,7 @@ from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
 from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
 from larksong.grammars.envelope import text_grammar
+from larksong.grammars.errors import InvalidConstraint
 from larksong.grammars.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.warm_up import warm_up
 
@@ -234,7 +235,7 @@ class Model:
     def token_text(self, token: int) -> str:
         """How a token reads, for people."""
         special = self._special_texts.get(token)
-        return special or self.backend.vocabulary.tokens[token].decode(errors="backslashreplace")
+        return special or self.backend.vocabulary.text(token).decode(errors="backslashreplace")
 
     def _compat(self, request: TurnRequest, in_reasoning: bool) -> CompatTurn | None:
         if not request.compat or request.answer is not None:
@@ -262,6 +263,8 @@ class Model:
             policy = replace(request.calls, reasoning=_may_reason(wire, self.backend.chat_template))
             grammar = wire.grammar(callable_tools, policy, vocabulary, in_reasoning=prompt.in_reasoning)
             if isinstance(request.answer, AnswerSchema):
+                if wire.bare_calls and not policy.required:
+                    self._tell_apart(request.answer, wire)
                 grammar = calls_or_answer(grammar, request.answer.schema, request.answer.options)
         else:
             grammar = _text_grammar(request, vocabulary, prompt.in_reasoning)
@@ -287,6 +290,18 @@ class Model:
             reasoning_budget=self._reasoning_budget(request, prompt),
         )
         return generation, prompt
+
+    def _tell_apart(self, answer: AnswerSchema, wire: WireFormat) -> None:
+        """Raises InvalidConstraint where an answer of the schema may begin as the format's calls do."""
+        matcher = self._engine.matcher(answer.grammar(self.backend.vocabulary))
+        for token in text_ids(self.backend.tokenizer, self.backend.vocabulary, wire.call_marker):
+            if not matcher.allows(token):
+                return
+            matcher.advance(token)
+        raise InvalidConstraint(
+            f"An answer of this schema may begin with {wire.call_marker}, as calls of the format "
+            f"'{wire.name}' do: set 'tool_choice' to 'none' or 'required', or choose another 'tool_format'."
+        )
 
     def _reasoning_budget(self, request: TurnRequest, prompt: Prompt) -> ReasoningBudget | None:
         close = request.wire_format.reasoning_close

@@ -31,8 +31,7 @@ class LogprobWriter:
         return {"content": content, "refusal": None}
 
     def _token(self, token: int, logprob: float) -> TopLogprob:
-        tokens = self._model.backend.vocabulary.tokens
-        data = tokens[token] if token < len(tokens) else b""
+        data = self._model.backend.vocabulary.text(token)
         return {
             "token": self._model.token_text(token),
             "logprob": max(logprob, _NEVER),

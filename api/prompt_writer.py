@@ -71,7 +71,7 @@ class PromptWriter:
         turns = [self._memory.find(message) for message in messages]
         ids = self._ids(messages, turns, wire_format)
         quoted = [_with_ids(message, ids) for message in messages]
-        quoted = [{**self._quoting.quote(each, cut), "role": each["role"]} for each in quoted]
+        quoted = [self._quoting.quote_message(each, cut) for each in quoted]
         places = _mark(quoted, turns, place)
         shown = [
             replace(
@@ -93,12 +93,10 @@ class PromptWriter:
         mark = "|".join(re.escape(each) + r"\d+" + re.escape(each) for each in spellings(place))
 
         def parts(written: str) -> list[str]:
-            """What stands between the cuts, without marks."""
+            """What is encoded alone, without marks."""
             if places:
                 written = re.sub(mark, "", written)
-            for spelling in spellings(cut):
-                written = written.replace(spelling, cut)
-            return written.split(cut)
+            return self._quoting.split(written, cut)
 
         tokens: list[int] = []
         for piece in pieces:
@@ -180,8 +178,8 @@ class PromptWriter:
         return ids
 
     def _text(self, tokens: Sequence[int]) -> str:
-        texts = self._backend.vocabulary.tokens
-        spelled = (self._special.get(token) or texts[token] for token in tokens)
+        text = self._backend.vocabulary.text
+        spelled = (self._special.get(token) or text(token) for token in tokens)
         return b"".join(spelled).decode(errors="replace")
 
     def _without(self, header: str, tokens: tuple[int, ...]) -> tuple[int, ...]:
@@ -192,7 +190,7 @@ class PromptWriter:
         return tokens
 
     def _is_break(self, token: int) -> bool:
-        text = self._backend.vocabulary.tokens[token]
+        text = self._backend.vocabulary.text(token)
         return bool(text) and not text.strip(b"\n")
 
 

@@ -10,14 +10,18 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 from larksong.api import chat, completions, health, token_routes
+from larksong.api.answers import MAX_TOKENS_HEADER
 from larksong.api.anthropic import routes as anthropic
 from larksong.api.auth import ApiKeys, KeyCheck
 from larksong.api.body_json import given_name
 from larksong.api.body_limit import BodyLimit
+from larksong.api.cors_settings import origins_of
 from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
+from larksong.api.faults import Faults
 from larksong.api.generation import Model
 from larksong.api.inspector import routes as inspector
 from larksong.api.inspector.live import LiveTurns
@@ -81,8 +85,19 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
         return card(served.model(name))
 
     # The last one added runs first.
+    app.add_middleware(Faults)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(KeyCheck, keys=ApiKeys(settings.keys, settings.api_key_file), open_paths=open_paths)
+    if origins := origins_of(settings.cors_origins):
+        # Around the check of keys: browsers ask without one what they may send.
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["GET", "POST"],
+            allow_headers=["*"],
+            allow_private_network=True,
+            expose_headers=["request-id", "retry-after", "x-request-id", MAX_TOKENS_HEADER],
+        )
     app.add_middleware(AccessLog, metrics=served.metrics)
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)

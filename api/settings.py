@@ -6,9 +6,9 @@ import os
 import tomllib
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -16,6 +16,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from larksong.api.cors_settings import origins_of, origins_text
 from larksong.api.exllamav3_settings import ExllamaV3Fields
 from larksong.api.schema_settings import SchemaFields
 from larksong.engine.backends.model_store import DEFAULT_MODEL
@@ -63,6 +64,10 @@ class Settings(ExllamaV3Fields, SchemaFields):
     api_key_file: Path | None = Field(
         None, description="File with one key a line; read again whenever it changes."
     )
+    cors_origins: Annotated[str | None, BeforeValidator(origins_text)] = Field(
+        None,
+        description="Origins whose web pages may ask, with commas between them; * for all. Without it none.",
+    )
     max_body_bytes: int = Field(32 << 20, ge=1024, description="Largest body of a request.")
     max_tools: int = Field(1024, ge=1, description="Most tools in a request.")
     max_schema_bytes: int = Field(1 << 20, ge=1024, description="Largest schema, as JSON.")
@@ -94,6 +99,12 @@ class Settings(ExllamaV3Fields, SchemaFields):
     )
     log_format: Literal["text", "json"] = Field("text", description="text or json: lines of the log.")
     log_prompts: bool = Field(False, description="Log what clients ask. Off, since it may be private.")
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _are_origins(cls, value: str | None) -> str | None:
+        origins_of(value)
+        return value
 
     @classmethod
     def settings_customise_sources(

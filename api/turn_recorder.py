@@ -67,7 +67,7 @@ class TurnRecorder:
         written = b""
         # The last token of reasoning may have the first letters of the marker.
         for at in range(max(self._thought - 1, 0), len(self._tokens)):
-            written += self._vocabulary.tokens[self._tokens[at]]
+            written += self._vocabulary.text(self._tokens[at])
             if written.endswith(self._close.encode()):
                 return at + 1
         return None

@@ -107,6 +107,10 @@ class Vocabulary:
             prefix=_prefix(tokenizer),
         )
 
+    def text(self, token: int) -> bytes:
+        """The bytes of a token; none of a marker, and of a column of the logits that is no token's."""
+        return self.tokens[token] if token < len(self.tokens) else b""
+
     def decode(self, ids: Iterable[int]) -> bytes:
         """The bytes of a whole encoded text, the tokenizer's own prefix left out; markers give nothing."""
         return b"".join(self.tokens[token] for token in ids).removeprefix(self.prefix)

@@ -48,4 +48,5 @@ class NoTools(GrammarsError):
 
 
 class InvalidConstraint(GrammarsError):
-    """A regular expression, list of texts or Lark grammar that no answer can be held to."""
+    """A regular expression, list of texts or Lark grammar that no answer can be held to, or a schema whose
+    answers nobody can tell from calls."""

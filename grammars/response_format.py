@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Special, Sub, Terminal
+from larksong.engine.terminals import Role, Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import RuleBuilder
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, read_schema
@@ -68,10 +69,34 @@ def _calls_or_answer(calls: Grammar, text: str, options: Options) -> Grammar:
     rules = tuple(replaced for rule in calls.rules for replaced in _with_answer(rule))
     used = {name for rule in rules for name in rule.expansion}
     terminals = {name: terminal for name, terminal in calls.terminals.items() if name in used}
+    # What begins a call may begin an answer, too: `[` of a list, `{"` of an object. Both are kept apart until
+    # one is left, as names that are not declared are.
+    terminals |= {
+        name: replace(terminals[name], role=Role.BEFORE_NAME)
+        for name in _openers(rules, calls) & terminals.keys()
+    }
     if _ANSWER in used:
         entered = Sub(lambda _: _value_grammar(text, options), lambda _: shortest_json(schema, schema.shapes))
         terminals[_ANSWER] = Terminal(_ANSWER, entered)
     return Grammar(rules, terminals, calls.actions, calls.start, f"{calls.title}, or an answer by schema")
+
+
+def _openers(rules: Sequence[Rule], calls: Grammar) -> set[str]:
+    """The markers with which the turn's first call may begin, those behind one that may be empty, too."""
+    found: set[str] = set()
+    rest, seen = [calls.start], set[str]()
+    while rest:
+        origin = rest.pop()
+        seen.add(origin)
+        for rule in rules:
+            for name in rule.expansion if rule.origin == origin else ():
+                if name not in calls.terminals:
+                    rest += [] if name in seen else [name]
+                    break
+                if calls.terminals[name].role is not Role.MARKUP:
+                    break
+                found.add(name)
+    return found
 
 
 def _with_answer(rule: Rule) -> list[Rule]:

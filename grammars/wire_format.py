@@ -87,6 +87,8 @@ class WireFormat(ABC):
     root: ClassVar[str] = "calls"
     call_marker: str
     """the text that begins a call"""
+    bare_calls: ClassVar[bool] = False
+    """whether that is JSON and all that announces calls, so that an answer that is JSON may begin alike"""
     section_marker: str = ""
     """the text that begins the section of all calls, in formats that have one"""
     function_prefix: ClassVar[str] = ""

@@ -37,6 +37,7 @@ OPEN_CALLS = ('{"name": "', '{"name":"', '{ "name": "', '{"type": "function", "n
 class Llama3Json(JsonFormat):
     name = "llama3_json"
     call_marker = '{"name": "'
+    bare_calls = True
     separator = "; "
     reasoning = None
     template = """

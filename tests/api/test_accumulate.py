@@ -118,9 +118,10 @@ def test_a_call_without_arguments_has_none() -> None:
     assert calls([call(0, "a", "f", "")]) == [("a", "f", {})]
 
 
-def test_arguments_that_were_cut_short_stay_as_they_are() -> None:
-    [message] = accumulate([call(0, "a", "f", '{"x": "lo'), chunk({}, "length")]).messages
-    assert message["tool_calls"][0]["function"]["arguments"] == '{"x": "lo'
+@pytest.mark.parametrize("arguments", ['{"x": "lo', '{"x": "lo ', '{"x": ', ' {"x": 1} \n'])
+def test_arguments_stay_as_they_are_also_where_they_were_cut_short(arguments: str) -> None:
+    [message] = accumulate([call(0, "a", "f", arguments), chunk({}, "length")]).messages
+    assert message["tool_calls"][0]["function"]["arguments"] == arguments
 
 
 def test_a_stream_without_choices_has_no_messages() -> None:

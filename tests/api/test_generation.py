@@ -5,7 +5,8 @@ import pytest
 from tokenizers import AddedToken
 
 from larksong.api.generation import Model, TurnRequest
-from larksong.engine.backends.base import Sampling
+from larksong.api.logprobs import LogprobWriter
+from larksong.engine.backends.base import Sampling, Step
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, wire_format
@@ -55,3 +56,17 @@ def test_what_the_backend_does_not_heed_is_refused() -> None:
         )
     assert refused.value.param == "banned_strings"
     assert refused.value.code == "unsupported_parameter"
+
+
+def test_columns_of_the_logits_that_no_token_has_read_as_nothing() -> None:
+    tokenizer = byte_level_tokenizer()
+    size = tokenizer.get_vocab_size()
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos=[EOS], width=size + 3)
+    backend = ReplayBackend(tokenizer, vocabulary, ["x"], context_length=4096)
+    model = Model(backend, wire_format("hermes"))
+    assert (model.token_text(size + 2), vocabulary.text(size + 2)) == ("", b"")
+    logprobs = LogprobWriter(model)
+    logprobs.add(Step(size + 2, b"", (), 1, 0.1))
+    taken = logprobs.take()
+    assert taken is not None
+    assert taken["content"][0]["bytes"] is None

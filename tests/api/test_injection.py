@@ -85,8 +85,8 @@ def test_markers_in_the_text_of_clients_are_text(family: Family, name: str, sour
 @pytest.mark.parametrize(("family", "name", "source"), sources(), ids=lambda each: str(each)[:40])
 def test_no_template_completes_a_part_of_a_marker(family: Family, name: str, source: str | None) -> None:
     parts = {part for marker in family.markers for part in (marker[1:], marker[:-1], marker[1:-1])}
-    # Words alone are names of parameters as well.
-    parts = {part for part in parts if len(part) > 1 and not part.isidentifier()}
+    parts |= {part.strip("<>[]|｜/") for part in parts}
+    parts = {part for part in parts if len(part) > 1}
 
     def special(parts: list[str]) -> list[int]:
         backend = family.backend(source, "")
@@ -107,6 +107,13 @@ def test_no_template_completes_a_part_of_a_marker(family: Family, name: str, sou
         return [token for token in tokens if token in set(backend.vocabulary.special.values())]
 
     assert special(sorted(parts)) == special([f"name{place}" for place in range(len(parts))])
+
+
+def test_a_name_is_cut_only_where_a_template_makes_a_marker_of_it() -> None:
+    quoting, cut = Quoting(["<think>", "</think>", "<|im_end|>"]), "\U00100000"
+    name, end = quoting.quote("think", cut), quoting.quote("a <|", cut)
+    assert quoting.split(f'"{name}" <{name}> {name}> <{name}', cut) == ['"think" <t', "hink> think> <think"]
+    assert quoting.split(f"{end}, {end}im_end|>", cut) == ["a <|, a <", "|im_end|>"]
 
 
 @examples(50)

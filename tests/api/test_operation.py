@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 import os
@@ -77,6 +78,16 @@ def test_a_body_above_the_limit_is_refused_and_read_to_its_end() -> None:
         answer = httpx.post(url(server, "/v1/chat/completions"), content=b"x" * (100 << 20), timeout=60)
         assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
         assert ask(server).status_code == 200
+
+
+def test_a_compressed_body_is_refused_in_the_shape_of_each_api() -> None:
+    body = gzip.compress(json.dumps({"model": "recorded"}).encode())
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    with serving("Hi.") as server:
+        for path in ("/v1/chat/completions", "/v1/messages"):
+            answer = httpx.post(url(server, path), content=body, headers=headers)
+            assert answer.status_code == 415
+            assert "Content-Encoding: gzip" in answer.json()["error"]["message"]
 
 
 def test_more_tools_or_larger_schemas_than_allowed_are_refused() -> None:

@@ -129,6 +129,25 @@ def test_with_tools_the_model_calls_or_answers_by_the_schema(format: dict[str, A
     assert (called.message.content, called.finish_reason) == (None, "tool_calls")
 
 
+def test_calls_that_are_bare_json_are_told_from_answers_or_refused() -> None:
+    call = wire_format("llama3_json").render_call("f", {})
+    person = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    with serving(ANSWER, call, call, format="llama3_json") as server:
+        (answered,) = ask(server, json_schema(SCHEMA), tools=TOOLS).choices
+        (called,) = ask(server, json_schema(SCHEMA), tools=TOOLS).choices
+        assert (answered.message.content, answered.message.tool_calls) == (ANSWER, None)
+        assert (called.message.content, called.message.tool_calls[0].function.name) == (None, "f")
+        for format in (json_schema(person), {"type": "json_object"}):
+            with pytest.raises(openai.BadRequestError, match="'tool_choice'") as refused:
+                ask(server, format, tools=TOOLS)
+            assert refused.value.param == "response_format"
+        assert (
+            ask(server, json_schema(person), tools=TOOLS, tool_choice="required")
+            .choices[0]
+            .message.tool_calls
+        )
+
+
 def test_tool_choice_decides_between_calls_and_the_answer() -> None:
     call = wire_format("hermes").render_call("f", {})
     with serving(call, ANSWER, ANSWER, call, format="hermes") as server:

@@ -6,6 +6,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from larksong.engine.engine import Engine
+from larksong.engine.events import Json
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
@@ -79,3 +80,19 @@ def test_a_turn_with_tools_is_calls_or_an_answer_by_the_schema(format: str) -> N
         assert not accepted(CallPolicy(), wrong), wrong
     assert accepted(CallPolicy(required=True), call)
     assert not accepted(CallPolicy(required=True), answer)
+
+
+@pytest.mark.parametrize("format", format_names())
+def test_nothing_of_an_answer_is_lost_that_might_have_begun_a_call(format: str) -> None:
+    of = vocabulary()
+    wire = wire_format(format)
+    tools = [Tool("look_up", parameters={"type": "object"})]
+    lead = "<|channel|>final<|message|>" if format == "harmony" else ""
+    for schema, answer in (
+        ({"type": "array", "items": {"type": "integer"}}, "[1, 2]"),
+        (SCHEMA, '{"level": "high", "title": "x"}'),
+        ({"enum": ["<a", "[b"]}, '"[b"'),
+    ):
+        matcher = Engine(of).matcher(calls_or_answer(wire.grammar(tools, CallPolicy(), of), schema))
+        told = [event for token in (lead + answer).encode() for event in matcher.advance(token)]
+        assert b"".join(event.data for event in told if isinstance(event, Json)) == answer.encode(), schema

@@ -177,6 +177,7 @@ class ClaudeCode(Qwen):
             "ANTHROPIC_AUTH_TOKEN": "none",
             "ANTHROPIC_MODEL": "recorded",
             "ANTHROPIC_DEFAULT_HAIKU_MODEL": "recorded",
+            "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(CONTEXT),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         }
 
