@@ -21,7 +21,7 @@ from larksong.api.bench_command import bench
 from larksong.api.chat_terminal.command import chat
 from larksong.api.check import command as check
 from larksong.api.command_errors import fail
-from larksong.api.command_input import lines_of, read_json
+from larksong.api.command_input import NoTools, lines_of, listed_tools, read_json
 from larksong.api.command_model import loaded
 from larksong.api.compat import NoCompat
 from larksong.api.ending import KEEP_ALIVE_SECONDS, Server
@@ -139,7 +139,12 @@ def parse(
     "build": "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
     Each line gets one of answer; what is wrong with it is an answer, too: {"error": "…"}.
     """
-    listed = read_json(tools) if tools is not None else []
+    listed: list[Any] = []
+    if tools is not None:
+        try:
+            _, listed = listed_tools(read_json(tools))
+        except NoTools as error:
+            fail(str(error))
     if format is not None:
         try:
             wire_format(format)

@@ -25,8 +25,15 @@ def read_json(file: TextIO) -> Any:
         fail(f"{name} is nested too deeply")
 
 
-def tools_of(value: Any) -> list[ToolSpec]:
-    """The tools of a list of them, of one alone, or of a whole request."""
+class NoTools(ValueError):
+    """A JSON value that has no tools; the message says what is wrong with it."""
+
+
+def listed_tools(value: Any) -> tuple[str, list[Any]]:
+    """Where the tools stand in a list of them, one alone or a whole request, and each in OpenAI's shape.
+
+    Raises NoTools.
+    """
     where = ""
     if isinstance(value, Mapping):
         if "tools" in value or "functions" in value:
@@ -35,11 +42,20 @@ def tools_of(value: Any) -> list[ToolSpec]:
         elif "function" in value or "name" in value:
             value = [value]
         else:
-            fail("an object without 'tools' is neither tools nor a request; a schema is given with --schema")
+            raise NoTools("an object without 'tools' is neither tools nor a request")
     if not isinstance(value, list):
-        fail(f"{where or 'the tools'}: a list of tools is wanted")
+        raise NoTools(f"{where or 'the tools'}: a list of tools is wanted")
+    return where, [_tool(each) for each in value]
+
+
+def tools_of(value: Any) -> list[ToolSpec]:
+    """The tools of a list of them, of one alone, or of a whole request."""
+    where = ""
     try:
-        return TypeAdapter(list[ToolSpec]).validate_python([_tool(each) for each in value])
+        where, listed = listed_tools(value)
+        return TypeAdapter(list[ToolSpec]).validate_python(listed)
+    except NoTools as error:
+        fail(f"{error}; a schema is given with --schema")
     except ValidationError as error:
         fail_validation(error, where)
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from openai.types.chat import ChatCompletionChunk
 from openai.types.chat.chat_completion_chunk import ChoiceDelta
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -44,6 +45,8 @@ class StreamRecord:
     calls: dict[int, CallRecord] = field(default_factory=dict)
     deltas: list[DeltaRecord] = field(default_factory=list)
     summary: str = ""
+    is_cut: bool = False
+    """there were no tokens left for the rest"""
 
     def add(self, chunk: ChatCompletionChunk) -> None:
         """Takes in the next chunk."""
@@ -58,6 +61,7 @@ class StreamRecord:
                 self.deltas.append(DeltaRecord(choice.delta, came, step))
             if choice.finish_reason is not None:
                 self.summary = f"finish_reason {choice.finish_reason}"
+                self.is_cut = choice.finish_reason == "length"
 
     def _grow(self, delta: ChoiceDelta) -> None:
         self.content += delta.content or ""
@@ -81,6 +85,21 @@ def growing_answer(record: StreamRecord) -> RenderableType:
         title = Text(printable(f"{index}  {call.name}  {call.id}"))
         parts.append(Panel(Text(printable(call.arguments)), title=title, title_align="left"))
     return Group(*parts)
+
+
+@dataclass(frozen=True)
+class LastLines:
+    """As much of the end of `content` as the terminal has room for: what has left it cannot be drawn anew."""
+
+    content: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The lines; see rich's console protocol."""
+        lines = console.render_lines(self.content, options, pad=False)
+        for number, line in enumerate(lines[-max(options.size.height - 1, 1) :]):
+            if number:
+                yield Segment.line()
+            yield from line
 
 
 def printable(text: str) -> str:

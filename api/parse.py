@@ -144,10 +144,15 @@ class CheckedCalls:
 
 
 def tools_of(listed: Iterable[Mapping[str, Any]]) -> list[Tool]:
-    """Tools as requests write them, in OpenAI's form or bare."""
+    """Tools as requests write them: in OpenAI's form, bare, or with Anthropic's name for the parameters."""
     functions = [each.get("function", each) for each in listed]
     return [
-        Tool(each["name"], each.get("description") or "", each.get("parameters") or {}) for each in functions
+        Tool(
+            each["name"],
+            each.get("description") or "",
+            each.get("parameters") or each.get("input_schema") or {},
+        )
+        for each in functions
     ]
 
 

@@ -50,5 +50,5 @@ def _is_tool(tool: Any) -> bool:
     return (
         isinstance(function, Mapping)
         and isinstance(function.get("name"), str)
-        and isinstance(function.get("parameters") or {}, Mapping)
+        and all(isinstance(function.get(name) or {}, Mapping) for name in ("parameters", "input_schema"))
     )

@@ -18,7 +18,9 @@ from larksong.api.command_errors import fail
 from larksong.api.command_model import loaded
 from larksong.api.server import create_app
 from larksong.api.settings import Settings
-from larksong.api.settings_flags import load_settings, option
+from larksong.api.settings_flags import load_settings
+
+_DEFAULT: str = Settings.model_fields["model"].default
 
 
 def chat(
@@ -26,8 +28,21 @@ def chat(
         Path | None,
         typer.Option(help="JSON file with tools as in a request, or Python file whose functions they are."),
     ] = None,
-    model: Annotated[str | None, option("model")] = None,
-    format: Annotated[str | None, option("format")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder or GGUF file of a model [env var: LARKSONG_MODEL]; with --url the name of one that "
+            "the server has, else its first.",
+            show_default=_DEFAULT,
+        ),
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            help="Wire format of tool calls [env var: LARKSONG_FORMAT]. Without it hermes for the default "
+            "model, qwen3_coder for others, with --url what the server has.",
+        ),
+    ] = None,
     url: Annotated[
         str | None, typer.Option(help="Talk to this running server instead: http://127.0.0.1:8000/v1.")
     ] = None,
@@ -56,7 +71,7 @@ def chat(
     try:
         import openai
 
-        from larksong.api.chat_terminal.talk import Talk
+        from larksong.api.chat_terminal.talk import Talk, reason
     except ModuleNotFoundError as error:
         fail(f"the chat needs {error.name}: pip install 'larksong[demo]'")
     console = Console(highlight=False)
@@ -67,19 +82,28 @@ def chat(
     names = [tool.name for tool in chosen]
     if tool_choice not in (None, "auto", "required", "none", *names):
         fail(f"--tool-choice must be auto, required, none or a tool ({', '.join(names)}), not {tool_choice}")
-    settings = load_settings(model=model, format=format)
-    small = url is None and settings.model == Settings.model_fields["model"].default
+    settings = load_settings(model=model if url is None else None, format=format)
+    small = url is None and settings.model == _DEFAULT
     if small and "format" not in settings.model_fields_set:
         settings = settings.model_copy(update={"format": "hermes"})  # which that model writes best
     choice = tool_choice or ("required" if small else "auto")
     with _server(settings, url, console) as base_url:
         client = openai.OpenAI(base_url=base_url, api_key=api_key or "none needed", max_retries=0)
         try:
-            name = client.models.list().data[0].id
+            served = [each.id for each in client.models.list().data]
         except openai.NotFoundError as error:
-            fail(f"no API at {base_url}: {error}. Does its URL end in /v1?")
+            fail(f"no API at {base_url}: {reason(error)}. Does its URL end in /v1?")
+        except (AttributeError, TypeError):  # of HTML, or of other JSON
+            fail(f"no API at {base_url}: it does not list models. Does its URL end in /v1?")
+        except openai.AuthenticationError as error:
+            fail(f"{base_url} wants another --api-key: {reason(error)}")
         except openai.OpenAIError as error:
-            fail(f"no answer from {base_url}: {error}")
+            fail(f"no answer from {base_url}: {reason(error)}")
+        name = model if url is not None and model is not None else next(iter(served), None)
+        if name is None:
+            fail(f"{base_url} lists no models: name one with --model")
+        if name not in served:
+            console.print(Text(f"{base_url} lists other models: {', '.join(served)}", style="dim"))
         console.print(
             Text(f"{name} at {base_url}, tools: {', '.join(names)}; tool_choice {choice}. /help", style="dim")
         )
@@ -89,6 +113,8 @@ def chat(
         if small and tools is None:
             opening += example_tools.EARLIER
         own: dict[str, Any] = {"finish_within_budget": True} if url is None else {}
+        if url is not None and format is not None:
+            own["tool_format"] = format
         Talk(
             client,
             name,
@@ -105,6 +131,8 @@ def chat(
 def _server(settings: Settings, url: str | None, console: Console) -> Iterator[str]:
     """The base URL of the server to talk to; our own runs as long as the context."""
     if url is not None:
+        if not url.startswith(("http://", "https://")):
+            fail(f"--url must be like http://127.0.0.1:8000/v1, not {url!r}")
         yield url
         return
     with console.status(f"Loading {settings.model} …"):

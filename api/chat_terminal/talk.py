@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import httpx
 import openai
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from larksong.api.chat_terminal.tools import ChatTool
-from larksong.api.demo_view import CallRecord, StreamRecord, growing_answer, printable
+from larksong.api.demo_view import CallRecord, LastLines, StreamRecord, growing_answer, printable
 
 with contextlib.suppress(ImportError):  # not everywhere
     import readline  # noqa: F401  input() edits lines with it, and knows those before
@@ -24,6 +25,12 @@ HELP = """\
 /choice WORD      auto, required, none, or the name of a tool: for the answers to what you say next
 /new              forget the conversation
 /quit             end, as does Ctrl-D; Ctrl-C stops an answer"""
+
+
+class _CutCall(Exception):
+    """An answer ended in the middle of a call."""
+
+
 _MOST_ROUNDS = 16  # answers with calls, one after the other
 
 
@@ -98,6 +105,8 @@ class Talk:
             try:
                 record = self.answer(choice)
                 calls = list(record.calls.values())
+                if record.is_cut and calls and not _is_json(calls[-1].arguments):
+                    raise _CutCall
                 self.messages.append(_as_message(record))
                 for call in calls:
                     self.messages.append(
@@ -107,8 +116,14 @@ class Talk:
                 self.console.print("stopped; what was said last is forgotten", style="dim")
                 del self.messages[before:]
                 return
-            except openai.APIError as error:
-                self.console.print(Text(printable(_reason(error)), style="red"))
+            except _CutCall:
+                told = "the answer ended in the middle of a call; what was said last is forgotten"
+                self.console.print(f"{told} (--max-tokens gives it more room)", style="red")
+                del self.messages[before:]
+                return
+            # A server that is not Larksong, or one that ends, may send anything.
+            except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
+                self.console.print(Text(printable(reason(error)), style="red"))
                 del self.messages[before:]
                 return
             if not calls:
@@ -130,19 +145,24 @@ class Talk:
         stream = self.client.chat.completions.create(
             model=self.model, messages=messages, stream=True, extra_body=body
         )
-        with stream, Live(console=self.console, refresh_per_second=20, vertical_overflow="visible") as live:
-            for chunk in stream:
-                record.add(chunk)
-                live.update(growing_answer(record))
-        if not self.console.is_terminal:
-            self.console.line()  # Live ends its last line only on a terminal
+        try:
+            with stream, Live(console=self.console, refresh_per_second=20) as live:
+                try:
+                    for chunk in stream:
+                        record.add(chunk)
+                        live.update(LastLines(growing_answer(record)))
+                finally:
+                    live.update(growing_answer(record))  # all of it, which Live leaves behind
+        finally:
+            if not self.console.is_terminal:
+                self.console.line()  # Live ends its last line only on a terminal
         self.console.print(record.summary, style="dim")
         return record
 
     def result(self, call: CallRecord) -> str:
         """What a call gave: typed by hand, or the function's own."""
-        (tool,) = (each for each in self.tools if each.name == call.name)
-        if tool.function is None:
+        tool = next((each for each in self.tools if each.name == call.name), None)
+        if tool is None or tool.function is None:
             return input(f"result of {printable(call.name)} ▸ ")
         typed = "" if self.run_all else input(f"Enter runs {printable(call.name)}, or type its result ▸ ")
         if typed:
@@ -165,7 +185,18 @@ def _as_message(record: StreamRecord) -> dict[str, Any]:
     return message
 
 
-def _reason(error: openai.APIError) -> str:
-    body = error.body
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+def reason(error: Exception) -> str:
+    """What went wrong, in the server's words where it has some."""
+    if isinstance(error, ValueError):
+        return f"what the server sent cannot be read: {error}"
+    body = getattr(error, "body", None)
     told = body.get("message") if isinstance(body, dict) else None
-    return str(told or error)
+    return str(told or error or type(error).__name__)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import inspect
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -15,6 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError, validate_call
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
+from larksong.api.command_input import NoTools, listed_tools
 from larksong.api.errors import field_path
 from larksong.api.schemas import ToolSpec
 
@@ -45,6 +47,8 @@ class ChatTool:
         assert self.function is not None
         try:
             found = validate_call(self.function)(**json.loads(arguments))
+            if inspect.isawaitable(found):
+                found = asyncio.run(_awaited(found))
             return found if isinstance(found, str) else TypeAdapter(type(found)).dump_json(found).decode()
         except Exception as error:  # the tool is anybody's code, and the model is to hear of it
             return f"{type(error).__name__}: {error}"
@@ -60,15 +64,17 @@ def load_tools(file: Path) -> list[ChatTool]:
         listed = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise ToolsFileError(f"{file} is not JSON: {error}") from error
-    listed = listed.get("tools", listed) if isinstance(listed, dict) else listed
-    if not isinstance(listed, list) or not listed:
-        raise ToolsFileError(f'{file} must hold a list of tools, or an object with "tools"')
-    specs = [_wrapped(each) for each in listed]
+    where = ""
     try:
+        where, specs = listed_tools(listed)
         TypeAdapter(list[ToolSpec]).validate_python(specs)
+    except NoTools as error:
+        raise ToolsFileError(f"{file}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        raise ToolsFileError(f"{file}: {field_path(first['loc'])}: {first['msg']}") from error
+        raise ToolsFileError(f"{file}: {where}{field_path(first['loc'])}: {first['msg']}") from error
+    if not specs:
+        raise ToolsFileError(f"{file} has no tools")
     return [ChatTool(spec) for spec in specs]
 
 
@@ -103,7 +109,8 @@ def _tool(function: Callable[..., Any]) -> ChatTool:
         NameError,
     ) as error:
         name = getattr(function, "__name__", function)
-        raise ToolsFileError(f"{name}: its parameters cannot be written as JSON Schema: {error}") from error
+        why = str(error).partition("\n")[0]  # what pydantic says behind it is for its own users
+        raise ToolsFileError(f"{name}: its parameters cannot be written as JSON Schema: {why}") from error
     description = inspect.getdoc(function) or ""
     spec = {"name": function.__name__, "description": description, "parameters": schema}
     return ChatTool({"type": "function", "function": spec}, function)
@@ -117,13 +124,10 @@ def _imported(file: Path) -> ModuleType:
     sys.modules[spec.name] = module  # where annotations are looked up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # anybody's code
+    except (Exception, SystemExit) as error:  # anybody's code
         raise ToolsFileError(f"{file} cannot be imported: {type(error).__name__}: {error}") from error
     return module
 
 
-def _wrapped(tool: Any) -> Any:
-    """A tool in OpenAI's form; bare functions are taken, too."""
-    if isinstance(tool, dict) and "function" not in tool and "name" in tool:
-        return {"type": "function", "function": tool}
-    return tool
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value

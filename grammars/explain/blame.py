@@ -12,6 +12,7 @@ from typing import Any
 from larksong.grammars.explain.edits import Edit, at, edits
 from larksong.grammars.explain.places import Place
 from larksong.grammars.explain.reading import Spot
+from larksong.grammars.explain.scan import Step
 from larksong.grammars.schema.references import escape
 from larksong.grammars.tools import Tool
 
@@ -58,11 +59,13 @@ def edits_of(places: list[Place], tool: Tool | None, name: str | None) -> list[E
 
 
 def blamed(
-    near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], Answer]
+    near: list[list[Edit]], every: list[Edit], goes_on: Callable[[Iterable[Edit]], tuple[Answer, int]]
 ) -> list[Edit]:
     """One keyword without which the text goes on; else a few that do it together, of one value if so.
 
-    Alternatives may each have it: then it is that of all through which the text could go on.
+    Of several keywords of one value it is that without which the text goes furthest: 85 begins as 8 does,
+    which a minimum of 30 refuses, too. Alternatives may each have it: then it is that of all through which
+    the text could go on. `goes_on` tells besides how far.
     """
     # Joining keywords and types come last, those of the value itself before those of what it stands in.
     deep = [(depth if edit.rank else -1, edit) for depth, level in enumerate(near) for edit in level]
@@ -71,21 +74,23 @@ def blamed(
     for edit in islice(dict.fromkeys([*single, *every]), _MAX_EDITS):
         if edit.rank and perhaps:
             break
-        answer = goes_on((edit,))
+        answer, _ = goes_on((edit,))
         if answer is Answer.YES:
-            level = next((level for level in near if edit in level), ())
-            others = [each for each in level if each.keyword == edit.keyword and each != edit]
-            return [edit, *(each for each in others if goes_on((each,)) is Answer.YES)]
+            level = next((level for level in near if edit in level), [edit])
+            tried = {each: goes_on((each,)) for each in level if each.rank == edit.rank}
+            far = {each: further for each, (answer, further) in tried.items() if answer is Answer.YES}
+            best = max(far, key=lambda each: far[each])
+            return [best, *(each for each in far if each.keyword == best.keyword and each != best)]
         if answer is Answer.PERHAPS:
             perhaps.append(edit)
     if perhaps:
         return perhaps[:1]
     for together in (*near, single[:_MAX_TOGETHER]):
-        if len(together) > 1 and goes_on(together) is not Answer.NO:
+        if len(together) > 1 and goes_on(together)[0] is not Answer.NO:
             left = list(together)
             for edit in together[::-1]:
                 fewer = [each for each in left if each is not edit]
-                if fewer and goes_on(fewer) is not Answer.NO:
+                if fewer and goes_on(fewer)[0] is not Answer.NO:
                     left = fewer
             return left
     return []
@@ -115,17 +120,25 @@ def refused_member(tool: Tool | None, places: list[Place], spot: Spot) -> Wanted
     return None
 
 
-def wanted_by(tool: Tool | None, schema: Any, edit: Edit, spot: Spot) -> Wanted:
-    """What a keyword that is to blame wanted."""
+def wanted_by(tool: Tool | None, schema: Any, edit: Edit, spot: Spot, outermost: list[Place]) -> Wanted:
+    """What a keyword that is to blame wanted. `outermost`: the subschemas of the whole value."""
     value = False if edit.implied else at(schema, edit.keyword_pointer)
     message = f"{edit.keyword} is {shown(value)}"
     if edit.keyword == "required" and isinstance(value, list):
         missing = [name for name in value if name not in spot.names]
         message = f"missing: {', '.join(missing)}" if missing else message
     elif edit.implied:
-        names = at(schema, edit.pointer).get("properties", ())
-        message = f"these members are declared, and no others may come: {', '.join(names)}"
+        message = _undeclared(outermost, (*spot.path, spot.name)[0])
     return Wanted(tool.name if tool else None, edit.keyword_pointer, edit.keyword, value, message)
+
+
+def _undeclared(places: list[Place], name: Step | None) -> str:
+    names = list(dict.fromkeys(each for place in places for each in place.schema.get("properties", ())))
+    if not names:
+        return "no members are declared, and none may come"
+    if name in names:
+        return f"{name} is declared only by an alternative that what came before rules out"
+    return f"these members are declared, and no others may come: {', '.join(names)}"
 
 
 def shown(value: Any) -> str:

@@ -10,7 +10,8 @@ from larksong.grammars.explain.places import Place
 from larksong.grammars.schema.references import escape
 
 # Those first that say most about a value. Without what holds other schemas together, or without the type,
-# nearly any text goes on (of raw text indeed any): they are to blame where nothing else is.
+# nearly any text goes on (of raw text indeed any): they are to blame where nothing else is, and allOf and if
+# where none of their parts is.
 _KEYWORDS = (
     *("const", "enum", "pattern", "format", "minLength", "maxLength"),
     *("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf", "divisibleBy"),
@@ -18,11 +19,11 @@ _KEYWORDS = (
     *("minItems", "maxItems", "uniqueItems", "minContains", "maxContains", "contains"),
     *("not", "dependentSchemas"),
 )
-_JOINING = ("if", "oneOf", "anyOf", "allOf")
 # Where these are false they are replaced by true, since to leave them out means something else for tools.
 _OBJECTS = ("additionalProperties", "unevaluatedProperties")
 _CLOSED = (*_OBJECTS, "additionalItems", "unevaluatedItems", "items")
-_BY_RANK = (*_KEYWORDS, *_CLOSED, *_JOINING, "type")
+_LAST = {"oneOf": 1, "anyOf": 1, "type": 2, "allOf": 3, "if": 3}
+_BY_RANK = (*_KEYWORDS, *_CLOSED, *_LAST)
 
 
 class Edit(NamedTuple):
@@ -44,7 +45,7 @@ class Edit(NamedTuple):
     @property
     def rank(self) -> int:
         """0 for most keywords, more for those that are asked about later."""
-        return (self.keyword == "type") * 2 or int(self.keyword in _JOINING)
+        return _LAST.get(self.keyword, 0)
 
 
 def edits(place: Place, name: str | None = None, *, closed: bool = False) -> Iterator[Edit]:

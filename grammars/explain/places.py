@@ -14,7 +14,8 @@ _SINGLE = (
     *("additionalProperties", "unevaluatedProperties", "unevaluatedItems"),
 )
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
-_HERE = ("not", "if", "then", "else")
+# What stands under `if` asks something of a value, and wants nothing.
+_HERE = ("not", "then", "else")
 _MAX_PLACES = 500
 
 

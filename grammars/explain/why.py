@@ -22,6 +22,8 @@ from larksong.grammars.explain.request import Request, accepts
 from larksong.grammars.tools import Tool
 
 _CACHE_BYTES = 64 << 20
+_MAX_AHEAD = 2_000
+"""units of the refused text that are tried by another schema"""
 
 
 class Why:
@@ -100,18 +102,22 @@ class Why:
         wire = self._request.format
         if not isinstance(wire, ElementFormat):
             return json_spot(self._bytes(units[begin:]), self._bytes(rest))
-        if reading.parameter is not None and reading.value is not None:
+        text, opened = self._bytes(units[begin:]), wire.key_open.encode()
+        whole = text + self._bytes(rest)
+        # The marker of one more parameter may be refused itself, or in the middle of it.
+        start = whole.find(opened, max(len(text) - len(opened) + 1, 0), len(text) + len(opened))
+        in_value = reading.parameter is not None and reading.value is not None
+        if in_value and not whole[: max(start, 0)].endswith("".join(wire.value_close).encode()):
+            start = -1  # the same letters are text where no value ends before them
+        if start < 0 and reading.parameter is not None and reading.value is not None:
             above = (reading.parameter,)
             value = self._bytes(units[reading.value :])
             if value.lstrip()[:1] in (b"{", b"["):
                 return json_spot(value, self._bytes(rest), above)
             return Spot(above, in_string=True)
-        text = self._bytes(units[begin:])
-        opened = wire.key_open.encode()
-        start = text.rfind(opened)
-        if start < 0 or len(reading.names) > text.count(opened) - 1:
-            start = len(text)  # the name's own marker was refused, or what stands before it
-        named = (text[start:] + self._bytes(rest)).partition(opened)[2]
+        if start < 0 and len(reading.names) < text.count(opened):
+            start = text.rfind(opened)
+        named = whole[start:].partition(opened)[2] if start >= 0 else b""
         name, end, _ = named.partition(wire.after_key[0][:1].encode())
         return Spot((), name.decode(errors="replace") or None, bool(end), reading.names)
 
@@ -130,11 +136,15 @@ class Why:
         part = self._request.part(tool, schema, self._engine.vocabulary)
         widened = part.widened if part else frozenset()
 
-        def goes_on(chosen: Iterable[Edit]) -> Answer:
+        # An answer may well end where its text does; a call's arguments have text behind them.
+        ahead = [*rest, *(self._engine.vocabulary.eos_ids if tool is None else ())][:_MAX_AHEAD]
+
+        def goes_on(chosen: Iterable[Edit]) -> tuple[Answer, int]:
             part = self._request.part(tool, without(schema, chosen), self._engine.vocabulary)
-            if part is None or accepts(self._engine, part.grammar, [*units, rest[0]]) <= len(units):
-                return Answer.NO
-            return Answer.YES if part.widened <= widened else Answer.PERHAPS
+            further = accepts(self._engine, part.grammar, [*units, *ahead]) - len(units) if part else 0
+            if part is None or further <= 0:
+                return Answer.NO, 0
+            return (Answer.YES if part.widened <= widened else Answer.PERHAPS), further
 
         # A name is refused, too, where nothing can be its value.
         inside = places.along((*spot.path, spot.name))[-1:] if spot.name is not None else []
@@ -144,7 +154,7 @@ class Why:
         if not guilty and marker and spot.in_string:
             # No letter of a string: whatever the schema says, only a string without it is one.
             guilty = [edit for edit in edits_of(along[-1], tool, None) if edit.keyword == "type"][:1]
-        return tuple(wanted_by(tool, schema, edit, spot) for edit in guilty)
+        return tuple(wanted_by(tool, schema, edit, spot, along[0]) for edit in guilty)
 
     def _bytes(self, units: Iterable[int]) -> bytes:
         return b"".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -12,14 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import openai
 import pexpect
 import pytest
+from rich.console import Console
+from rich.text import Text
 from typer.testing import CliRunner
 
+from larksong.api.background import BackgroundServer
+from larksong.api.chat_terminal.talk import Talk
 from larksong.api.chat_terminal.tools import ToolsFileError, load_tools
 from larksong.api.cli import app
+from larksong.api.demo_view import CallRecord, LastLines
+from larksong.api.generation import Model
+from larksong.api.parse import parse_record
+from larksong.api.server import create_app
 from larksong.grammars import wire_format
-from tests.api.serving import Served, serving
+from tests.api.serving import Recorded, Served, serving
 
 CALL = wire_format("qwen3_coder").render_call("get_weather", {"city": "Oslo", "days": 3})
 PARAMETERS = {
@@ -152,6 +162,82 @@ def test_commands_errors_and_control_characters(tools: str) -> None:
         assert "THIRD" not in last
 
 
+@pytest.mark.parametrize(
+    "shape",
+    [
+        [{"name": "get_weather", "input_schema": PARAMETERS}],  # Anthropic's
+        [{"type": "function", "name": "get_weather", "parameters": PARAMETERS}],  # of the responses API
+        {"functions": [{"name": "get_weather", "parameters": PARAMETERS}]},
+        {"messages": [], "tools": TOOLS},
+        TOOLS[0],
+    ],
+)
+def test_tools_may_have_any_shape_that_requests_have(tmp_path: Path, shape: Any) -> None:
+    file = tmp_path / "tools.json"
+    file.write_text(json.dumps(shape), encoding="utf-8")
+    assert [tool.spec["function"]["parameters"] for tool in load_tools(file)] == [PARAMETERS]
+    line = {"format": "qwen3_coder", "tools": shape if isinstance(shape, list) else TOOLS, "text": CALL}
+    found = parse_record({**line, "build": "strict"})
+    assert json.loads(found["tool_calls"][0]["function"]["arguments"]) == {"city": "Oslo", "days": 3}
+    done = CliRunner().invoke(app, ["parse", "--format", "qwen3_coder", "--tools", str(file)], input=CALL)
+    assert '"days\\": 3' in done.stdout
+
+
+def test_an_async_function_is_awaited(tmp_path: Path) -> None:
+    file = tmp_path / "tools.py"
+    file.write_text("async def twice(x: int) -> int:\n    return 2 * x\n", encoding="utf-8")
+    (tool,) = load_tools(file)
+    assert tool.run('{"x": 3}') == "6"
+
+
+def chat(served_at: str, *arguments: str, said: str) -> str:
+    """What `larksong chat` prints where no terminal is."""
+    done = CliRunner().invoke(app, ["chat", "--url", served_at, *arguments], input=said)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_servers_model_is_chosen_by_its_name(tools: str) -> None:
+    models = [
+        Model(Recorded("I am the " + name), wire_format("qwen3_coder"), name=name)
+        for name in ("first", "second")
+    ]
+    with BackgroundServer(create_app(models)) as server:
+        assert "I am the first" in chat(server.url, "--tools", tools, said="Who?\n")
+        assert "I am the second" in chat(server.url, "--tools", tools, "--model", "second", said="Who?\n")
+        unknown = chat(server.url, "--tools", tools, "--model", "third", said="Who?\n")
+        assert "lists other models: first, second" in unknown
+        assert "'third' does not exist here" in unknown
+
+
+def test_a_call_that_is_cut_is_not_run(functions: str) -> None:
+    with serving(CALL, "Hello.") as served:
+        told = chat(
+            str(served.client.base_url),
+            "--tools",
+            functions,
+            "--run",
+            "--max-tokens",
+            "40",
+            said="FIRST\nSECOND\n",
+        )
+        assert "ended in the middle of a call" in told
+        assert "Hello." in told
+        assert "FIRST" not in served.backend.prompts[1]
+
+
+def test_the_result_of_a_tool_that_nobody_has_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.input", lambda prompt: f"typed at: {prompt}")
+    talk = Talk(openai.OpenAI(base_url="http://127.0.0.1:9", api_key="none"), "m", [], Console())
+    assert talk.result(CallRecord("call_1", "unheard_of", "{}")) == "typed at: result of unheard_of ▸ "
+
+
+def test_what_grows_stays_within_the_terminal() -> None:
+    told = io.StringIO()
+    Console(file=told, width=40, height=6).print(LastLines(Text("\n".join(map(str, range(20))))))
+    assert told.getvalue().split() == ["15", "16", "17", "18", "19"]
+
+
 def test_a_function_that_fails_is_a_result(functions: str) -> None:
     (tool,) = load_tools(Path(functions))
     assert "less than or equal to 14" in tool.run('{"city": "Oslo", "days": 15}')
@@ -164,9 +250,12 @@ def test_a_function_that_fails_is_a_result(functions: str) -> None:
     ("name", "text", "message"),
     [
         ("a.json", "{", "is not JSON"),
-        ("a.json", "{}", "must hold a list of tools"),
+        ("a.json", "{}", "an object without 'tools' is neither tools nor a request"),
+        ("a.json", "[]", "has no tools"),
+        ("a.json", '{"tools": 5}', "tools: a list of tools is wanted"),
         ("a.json", '[{"type": "function", "function": {}}]', "name"),
         ("a.py", "1 / 0", "ZeroDivisionError"),
+        ("a.py", "import sys; sys.exit(3)", "cannot be imported: SystemExit: 3"),
         ("a.py", "x = 1", "has no functions"),
         ("a.py", "def f(x: object()) -> None: ...", "f: "),
     ],
@@ -188,6 +277,7 @@ def test_what_is_wrong_with_a_file_of_tools_is_said(
         (("--tools", "nowhere.json"), "there is no file nowhere.json"),
         (("--tool-choice", "fly"), "auto, required, none or a tool (roll_dice"),
         (("--url", "http://127.0.0.1:9/v1"), "no answer from http://127.0.0.1:9/v1"),
+        (("--url", "127.0.0.1:9/v1"), "--url must be like http://127.0.0.1:8000/v1"),
     ],
 )
 def test_what_is_wrong_with_a_flag_is_said(arguments: tuple[str, ...], message: str) -> None:

@@ -106,6 +106,20 @@ JSON = [
     ('{"city": "Rome", "t¦own": "Oslo"}', "/additionalProperties", "additionalProperties"),
     ("¦[]", "/type", "type"),
 ]
+# The first byte alone is refused by other keywords, too: what comes behind it tells.
+BY_THE_WHOLE_VALUE: list[tuple[dict[str, Any], str, str]] = [
+    ({"type": "integer", "minimum": 30, "maximum": 79}, "¦85", "/maximum"),
+    ({"type": "integer", "minimum": 30, "maximum": 79}, "¦8", "/minimum"),
+    ({"type": "integer", "minimum": -1, "maximum": 5, "multipleOf": 3}, "¦4", "/multipleOf"),
+    ({"type": "string", "enum": ["a", "b", "c"], "not": {"const": "b"}}, '"¦b"', "/not"),
+    ({"type": "string", "enum": ["a", "b", "c"], "not": {"const": "b"}}, '"¦d"', "/enum"),
+]
+# What joins other schemas is named where no part of it is to blame.
+PARTS: list[tuple[dict[str, Any], str, str]] = [
+    ({"allOf": [{"type": "object"}, {"properties": {"a": {"type": "integer"}}}]}, "¦1", "/allOf/0/type"),
+    ({"allOf": [{"$ref": "#/$defs/a"}], "$defs": {"a": {"type": "null"}}}, "¦1", "/$defs/a/type"),
+    ({"if": {"enum": [1, ""]}, "then": True, "else": {"type": "array"}}, "¦2", "/else/type"),
+]
 RARE: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -197,6 +211,13 @@ def test_an_answer_is_refused_by_rare_keywords_too(text: str, pointer: str, want
     assert keyword(explain(Request(schema=RARE), text)) == (pointer, wanted)
 
 
+@pytest.mark.parametrize(("schema", "text", "pointer"), [*BY_THE_WHOLE_VALUE, *PARTS])
+def test_of_several_keywords_it_is_the_one_that_the_value_breaks(
+    schema: dict[str, Any], text: str, pointer: str
+) -> None:
+    assert keyword(explain(Request(schema=schema), text)) == (pointer, pointer.rpartition("/")[2])
+
+
 @pytest.mark.parametrize(("text", "pointer", "wanted"), JSON[:-1])
 def test_a_json_call_is_refused_by_the_keyword_that_it_breaks(text: str, pointer: str, wanted: str) -> None:
     assert keyword(explain(call("hermes"), hermes(text)), "get_weather") == (pointer, wanted)
@@ -227,6 +248,45 @@ def test_what_a_tool_does_not_declare_is_refused_where_the_schema_is_silent_too(
     found = explain(call(format), rendered.replace("zone", "¦zone"))
     assert keyword(found, "get_time") == ("", "additionalProperties")
     assert "city, unit" in found.wanted[0].message
+
+
+ONE = {"type": "object", "properties": {"q": {"type": "string"}}}
+MORE: list[tuple[dict[str, Any], dict[str, Any], str, str, str]] = [
+    ({}, {"z": "w"}, "", "additionalProperties", "no members are declared, and none may come"),
+    (ONE, {"q": "v", "z": "w"}, "", "additionalProperties", "no others may come: q"),
+    (ONE, {"q": "v", "again": "w"}, "/properties/q", "properties", "q is there already"),
+    (
+        {"allOf": [ONE, {"properties": {"n": {"type": "integer"}}}]},
+        {"q": "v", "z": "w"},
+        "",
+        "additionalProperties",
+        "no others may come: q, n",
+    ),
+    (
+        {
+            "type": "object",
+            "oneOf": [
+                {"properties": {"k": {"const": kind}, kind: {"type": "string"}}, "required": ["k", kind]}
+                for kind in ("a", "b")
+            ],
+        },
+        {"k": "a", "b": "1"},
+        "",
+        "additionalProperties",
+        "b is declared only by an alternative that what came before rules out",
+    ),
+]
+
+
+@pytest.mark.parametrize("format", format_names())
+@pytest.mark.parametrize(("schema", "arguments", "pointer", "wanted", "message"), MORE)
+def test_a_parameter_too_many_is_explained_in_every_format(
+    format: str, schema: dict[str, Any], arguments: dict[str, Any], pointer: str, wanted: str, message: str
+) -> None:
+    text = wire_format(format).render_call("f", arguments).replace("again", "q").encode()
+    found = explain_turn(Request(wire_format(format), (Tool("f", "", schema),)), engine(), list(text))
+    assert keyword(found, "f") == (pointer, wanted)
+    assert message in found.wanted[0].message
 
 
 @pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
