@@ -130,14 +130,17 @@ class _Export:
         self._writer = writer
         self._notes = list(fixed.notes)
         # Rules keep their names, and whatever else is written down goes around them.
-        self._taken = {rule.origin for rule in self._grammar.rules}
-        self._names: dict[str, str] = {origin: writer.rule_name(origin) for origin in self._taken}
+        self._taken: set[str] = set()
+        self._names: dict[str, str] = {}
+        for origin in dict.fromkeys(("start", *(rule.origin for rule in self._grammar.rules))):
+            self._names[origin] = self._free(origin)
         for name in self._grammar.terminals:
-            self._names[name] = writer.rule_name(self._free(f"t_{name.lower()}"))
+            self._names[name] = self._free(f"t_{name.lower()}")
 
     def _free(self, wanted: str) -> str:
+        """A name in the language that no rule has yet."""
         names = chain([wanted], (f"{wanted}_{number}" for number in count(2)))
-        name = next(name for name in names if name not in self._taken)
+        name = next(name for name in map(self._writer.rule_name, names) if name not in self._taken)
         self._taken.add(name)
         return name
 
@@ -194,10 +197,9 @@ class _Export:
         # A state that nothing can follow needs no rule.
         needed = [state for state, edges in enumerate(automaton.edges) if edges or not state]
         names = {
-            state: self._writer.rule_name(self._free(f"t_{terminal.name.lower()}_{state}"))
+            state: self._free(f"t_{terminal.name.lower()}_{state}") if state else self._names[terminal.name]
             for state in needed
         }
-        names[0] = self._names[terminal.name]
         lines = []
         for state in needed:
             found = []

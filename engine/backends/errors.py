@@ -71,6 +71,13 @@ class Refused(EngineError):
     """A token came that its mask had not allowed."""
 
 
+class SharedFilter(EngineError):
+    """A filter was given to a second job while the first one ran: what it knows is of neither."""
+
+    def __init__(self) -> None:
+        super().__init__("this filter belongs to a job that is still running: each job needs one of its own")
+
+
 class BackendFailed(EngineError):
     """The model itself failed, and with it everything that ran."""
 

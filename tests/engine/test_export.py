@@ -126,6 +126,20 @@ def test_every_format_is_written_for_every_engine(format: str, target: str) -> N
         assert tool.name in text
 
 
+@pytest.mark.parametrize("target", WRITERS)
+@pytest.mark.parametrize("format", ["hermes", "qwen3_coder"])
+def test_no_rule_is_written_under_the_name_of_another(format: str, target: str) -> None:
+    """GBNF's beginning is `root`, its names have no underscores, and some languages know no capitals."""
+    names = ("root", "start", "end", "do_it", "do-it", "Do_It", "do.it", "t_string", "t_string_2")
+    properties = {name: {"type": "string"} for name in names}
+    tools = [Tool(name, "", {"type": "object", "properties": properties}) for name in names]
+    text = export(grammar(tools, format), target)
+    defined = re.findall(r"^([A-Za-z][A-Za-z0-9_-]*) ?:", text, re.MULTILINE)
+    assert len(defined) == len(set(defined))
+    begin = "root" if target == "gbnf" else "start"
+    assert re.search(rf"^{begin} ?:", text, re.MULTILINE)
+
+
 @pytest.mark.parametrize("format", format_names())
 def test_llguidance_reads_what_is_written_for_it(format: str) -> None:
     text = export(wire_format(format).grammar(TOOLS, POLICY, vocabulary()), "llguidance")

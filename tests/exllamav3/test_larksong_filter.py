@@ -112,6 +112,29 @@ def test_a_filter_serves_one_job_after_another(rig: Rig) -> None:
         assert stream.finish_reason == "tool_calls"
 
 
+def test_a_filter_of_two_jobs_that_run_fails_both_and_says_why(rig: Rig) -> None:
+    rig.follow({"hello": CALL_TEXT, "other": CALL_TEXT, "third": CALL_TEXT})
+    filter, good = (LarksongFilter(rig.tokenizer, [SPEC], format="hermes") for _ in range(2))
+    jobs = [rig.job(*pair) for pair in (("hello", filter), ("other", filter), ("third", good))]
+    *both, third = rig.run(rig.generator(), *jobs)
+    assert filter.fault == "this filter belongs to a job that is still running: each job needs one of its own"
+    assert all(ran.last["eos"] and len(ran.ids) <= 2 for ran in both)
+    assert (third.reason, good.fault) == ("stop_token", None)
+    _, stream = run(rig, filter)
+    assert stream.finish_reason == "tool_calls"
+
+
+def test_a_fault_of_another_filter_is_one_line(rig: Rig) -> None:
+    """llguidance's mask allows the marker's token for the marker's letters, and then it does not take it."""
+    theirs = LLGuidanceFilter(rig.tokenizer, None, None, True, lark_grammar='start: "<tool_call>" /(.|\\n)*/')
+    rig.follow({"hello": CALL_TEXT})
+    filter = LarksongFilter(rig.tokenizer, [SPEC], format="hermes", also=[theirs])
+    _, stream = run(rig, filter)
+    assert stream.finish_reason == "error"
+    assert "llguidance matcher error" in (stream.error or "")
+    assert "\n" not in (stream.error or "")
+
+
 def test_other_filters_that_leave_nothing_end_the_job_with_an_error(rig: Rig) -> None:
     contrary = LLGuidanceFilter(rig.tokenizer, None, None, False, regex="[0-9]+")
     filter = LarksongFilter(rig.tokenizer, [SPEC], format="hermes", required=True, also=[contrary])

@@ -18,7 +18,7 @@ import torch
 from exllamav3 import Filter, Job, Tokenizer
 from numpy.typing import NDArray
 
-from larksong.engine.backends.errors import EmptyMask, Refused
+from larksong.engine.backends.errors import EmptyMask, Refused, SharedFilter
 from larksong.engine.backends.exllamav3.others import Others, packed
 from larksong.engine.errors import EngineError
 from larksong.engine.events import Events
@@ -135,11 +135,15 @@ class MatcherFilter(Filter):  # type: ignore[misc]
 
     def attach(self, job: Job) -> None:
         """A job begins."""
+        known = [*job.generator.active_jobs, *job.generator.pending_jobs]
+        shared = self.job is not job and any(each is self.job for each in known)
         super().attach(job)
         self.accepted.clear()
         self._forced = range(0)
         self._fault = None
         try:
+            if shared:
+                raise SharedFilter
             self._others.attach(job)
         except Exception as error:
             self._fail(error)
@@ -233,5 +237,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
 
     def _fail(self, error: Exception) -> None:
         if self._fault is None:
-            self._fault = str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
+            # llguidance's errors go on for pages, with its state and grammar.
+            line = str(error).partition("\n")[0]
+            self._fault = line if isinstance(error, EngineError) else f"{type(error).__name__}: {line}"
             _log.error("a request failed: %s", self._fault, exc_info=error)
