@@ -10,6 +10,7 @@ import logging
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from larksong.api.metrics import Metrics
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 access = logging.getLogger("larksong.access")
+_logger = logging.getLogger(__name__)
 
 _LONGEST_ID = 128
 
@@ -74,12 +76,14 @@ class _Formatter(logging.Formatter):
 class AccessLog:
     """Middleware: gives each request an id, and one line and the figures of it when it is over.
 
-    The id is the client's `X-Request-Id` or a new one; the response has it in the same header.
+    The id is the client's `X-Request-Id` or a new one; the response has it in the same header. What the
+    application raises is logged and answered by `fault`, which is given the path.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, fault: Callable[[str], ASGIApp]) -> None:
         self._app = app
         self._metrics = metrics
+        self._fault = fault
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application."""
@@ -101,6 +105,11 @@ class AccessLog:
 
         try:
             await self._app(scope, receive, noted)
+        except Exception:
+            if status:
+                raise  # behind the beginning of an answer nothing can be said but that it breaks off
+            _logger.exception("a request failed")
+            await self._fault(scope["path"])(scope, receive, noted)
         finally:
             seconds = time.perf_counter() - began
             route = scope.get("route")

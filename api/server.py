@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -21,7 +22,6 @@ from larksong.api.body_limit import BodyLimit
 from larksong.api.cors_settings import origins_of
 from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
-from larksong.api.faults import Faults
 from larksong.api.generation import Model
 from larksong.api.inspector import routes as inspector
 from larksong.api.inspector.live import LiveTurns
@@ -85,11 +85,11 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
         return card(served.model(name))
 
     # The last one added runs first.
-    app.add_middleware(Faults)
     app.add_middleware(BodyLimit, limit=settings.max_body_bytes)
     app.add_middleware(KeyCheck, keys=ApiKeys(settings.keys, settings.api_key_file), open_paths=open_paths)
+    app.add_middleware(AccessLog, metrics=served.metrics, fault=partial(error_response, ServerFault()))
     if origins := origins_of(settings.cors_origins):
-        # Around the check of keys: browsers ask without one what they may send.
+        # Around all others: browsers ask without a key what they may send, and read faults, too.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=origins,
@@ -98,11 +98,9 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
             allow_private_network=True,
             expose_headers=["request-id", "retry-after", "x-request-id", MAX_TOKENS_HEADER],
         )
-    app.add_middleware(AccessLog, metrics=served.metrics)
     app.add_exception_handler(ApiError, _on_api_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(Exception, _on_fault)
     return app
 
 
@@ -132,8 +130,3 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     message = f"{error.detail}: {request.method} {request.url.path}"
     found = ApiError(message, status=error.status_code, code=None, headers=error.headers)
     return error_response(found, request.url.path)
-
-
-async def _on_fault(request: Request, error: Exception) -> Response:
-    # The error itself is raised further by Starlette, for the server's log.
-    return error_response(ServerFault(), request.url.path)

@@ -101,7 +101,8 @@ Item = Annotated[
         _kind,
         custom_error_type="unsupported_parameter",
         custom_error_message="this server reads items of the types message, function_call, "
-        "function_call_output and reasoning",
+        "function_call_output and reasoning (nothing is stored, so an item_reference leads to none: clients "
+        "that are told store: false send whole items)",
     ),
 ]
 
