@@ -65,7 +65,9 @@ async def answer(
             turns = await while_connected(request, _by(deadline, limit, prepare()))
             for turn in turns:
                 watch = served.metrics.watch(model.name, format, turn.plan.prompt_tokens)
-                turn.watch = watch if served.live is None else served.live.follow(format, turn.plan, watch)
+                turn.watch = (
+                    watch if served.live is None else served.live.follow(model, format, turn.plan, watch)
+                )
                 turn.count_widened = served.metrics.count_widened(model.name)
             made = answering(turns)
             totals = made.totals

@@ -18,8 +18,9 @@ BYTES = "single bytes"
 
 @dataclass(frozen=True)
 class Cutting:
-    """`cut`: text → ids. `name`: how a token reads."""
+    """`cut`: text → ids. `name`: how a token reads. `title`: the model's name, or BYTES."""
 
+    title: str
     engine: Engine
     cut: Callable[[str], list[int]]
     name: Callable[[int], str]
@@ -44,12 +45,13 @@ class Cutting:
 def as_served(model: Model) -> Cutting:
     """As the model reads and writes."""
     backend = model.backend
-    return Cutting(model.engine, partial(text_ids, backend.tokenizer, backend.vocabulary), model.token_text)
+    cut = partial(text_ids, backend.tokenizer, backend.vocabulary)
+    return Cutting(model.name, model.engine, cut, model.token_text)
 
 
 def in_bytes() -> Cutting:
     """A byte is a token."""
-    return Cutting(byte_engine(), lambda text: list(text.encode(errors="replace")), _byte)
+    return Cutting(BYTES, byte_engine(), lambda text: list(text.encode(errors="replace")), _byte)
 
 
 def _byte(token: int) -> str:

@@ -7,7 +7,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from larksong.api.generation import TurnPlan
+from larksong.api.generation import Model, TurnPlan
 from larksong.api.inspector.schemas import LiveShape
 from larksong.api.metrics import Cut, Watch
 from larksong.engine.backends.base import Finish, Step
@@ -20,6 +20,7 @@ KEPT = 32
 class LiveTurn:
     """A turn as far as it has come."""
 
+    model: Model
     format: str
     plan: TurnPlan
     id: str = field(default_factory=lambda: secrets.token_urlsafe(8))
@@ -32,6 +33,7 @@ class LiveTurn:
         return {
             "id": self.id,
             "began": self.began,
+            "model": self.model.name,
             "format": self.format,
             "tools": [tool.name for tool in self.plan.tools[:20]],
             "tokens": len(self.tokens),
@@ -46,9 +48,9 @@ class LiveTurns:
         self._kept = kept
         self._turns: OrderedDict[str, LiveTurn] = OrderedDict()
 
-    def follow(self, format: str, plan: TurnPlan, watch: Watch) -> Watch:
-        """A watcher of a turn that also keeps its tokens."""
-        turn = LiveTurn(format, plan)
+    def follow(self, model: Model, format: str, plan: TurnPlan, watch: Watch) -> Watch:
+        """A watcher of a turn of this model that also keeps its tokens."""
+        turn = LiveTurn(model, format, plan)
         self._turns[turn.id] = turn
         while len(self._turns) > self._kept:
             self._turns.popitem(last=False)

@@ -21,13 +21,15 @@ from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.expand import expand
 from larksong.engine.grammar import Grammar
+from larksong.engine.terminals import Literal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import GrammarsError, Tool, format_names, wire_format
+from larksong.grammars import GrammarsError, Tool, WireFormat, format_names, wire_format
 from larksong.grammars.explain import Request, explain_turn
 
 MAX_TEXT = 4 << 20  # bytes
 MAX_TOKENS = 1_500_000
 _MAX_EXPLAINED = 20_000  # tokens up to which a refusal is traced to its keyword
+_MAX_AHEAD = 2_000  # tokens behind a refused one, which say what it was about to become
 
 
 def grammar_text(question: Question, model: Model, settings: Settings) -> str:
@@ -65,7 +67,7 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
             request = Request(
                 asked.wire_format, tuple(_callable(asked)), asked.calls, in_reasoning=question.in_reasoning
             )
-            found = explain_turn(request, cutting.engine, ids[: len(reading)])
+            found = explain_turn(request, cutting.engine, ids[: len(reading) + _MAX_AHEAD])
             reading.refusal = as_json(found, cutting.vocabulary)
     except (GrammarsError, RecursionError) as error:
         raise refusal(error, question.request) from error
@@ -74,11 +76,12 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
     return reading
 
 
-def follow(turn: LiveTurn, model: Model) -> Reading:
+def follow(turn: LiveTurn) -> Reading:
     """The reading of a live turn."""
-    plan = turn.plan
+    plan, model = turn.plan, turn.model
     format = turn.format if turn.format in format_names() else model.wire_format.name  # plain text has none
-    mode = "open" if plan.start is None else "schema"
+    # Where there are no tools, some other grammar leads: for `larksong parse` the answer is text.
+    mode = "schema" if plan.start is not None and plan.tools else "open"
     case = _case(format, plan.tools, mode, plan.in_reasoning)
     source: Source
     if plan.start is None:
@@ -125,7 +128,7 @@ def _callable(asked: TurnRequest) -> list[Tool]:
 
 def _case(format: str, tools: Sequence[Tool], mode: str, in_reasoning: bool) -> dict[str, Any]:
     """A line that `larksong parse` reads, but for the text."""
-    markers = wire_format(format).reasoning
+    tail = prompt_tail(wire_format(format))
     case: dict[str, Any] = {
         "id": "inspector",
         "format": format,
@@ -136,6 +139,14 @@ def _case(format: str, tools: Sequence[Tool], mode: str, in_reasoning: bool) -> 
         "build": "strict" if mode == "schema" else "open",
         "mode": "compat" if mode == "compat" else "schema",
     }
-    if in_reasoning and markers is not None:
-        case["prompt_tail"] = markers[0]
+    if in_reasoning and tail is not None:
+        case["prompt_tail"] = tail
     return case
+
+
+def prompt_tail(format: WireFormat) -> str | None:
+    """How a prompt ends that has opened the reasoning; None in formats that have none."""
+    if format.reasoning is None:
+        return None
+    lead = format.reasoning_lead
+    return format.reasoning[0] + (lead.text if isinstance(lead, Literal) else "")

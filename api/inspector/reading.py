@@ -90,6 +90,7 @@ class Reading:
                 "session": session,
                 "start": start,
                 "count": count,
+                "tokenizer": self._cutting.title,
                 "tokens": self._cutting.vocabulary.width,
                 "unread": self._unread,
                 "complete": self._complete,

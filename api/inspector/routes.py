@@ -19,7 +19,7 @@ from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, 
 from larksong.api.inspector.sessions import Sessions
 from larksong.api.readable_json import readable_json
 from larksong.api.served import Served
-from larksong.grammars import format_names
+from larksong.grammars import format_names, wire_format
 
 PAGE = 250  # steps that come at once
 _TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -73,6 +73,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
             "model": model().name,
             "format": model().wire_format.name,
             "formats": list(format_names()),
+            "reasoning": {name: reader.prompt_tail(wire_format(name)) for name in format_names()},
             "modes": ["schema", "open", "compat"],
             "tokenizers": [*served.models, BYTES],
             "tokens": model().backend.vocabulary.width,
@@ -115,7 +116,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
         turn = live.get(id)
         if turn is None:
             raise ApiError("This turn is not kept any more.", status=404, param="id", code="turn_gone")
-        session = sessions.add(reader.follow(turn, model()), turn)
+        session = sessions.add(reader.follow(turn), turn)
         reading = await asyncio.to_thread(sessions.get, session)
         return await asyncio.to_thread(reading.page, session, 0, PAGE)
 

@@ -33,11 +33,12 @@ class TextQuestion(Question):
 
 
 class About(TypedDict):
-    """What the server has to offer."""
+    """What the server has to offer. `reasoning`: by format, how a prompt ends that has opened reasoning."""
 
     model: str
     format: str
     formats: list[str]
+    reasoning: dict[str, str | None]
     modes: list[str]
     tokenizers: list[str]
     tokens: int
@@ -101,7 +102,7 @@ class Assembled(TypedDict):
 
 class Page(TypedDict):
     """Some steps of a reading. `count`: the steps that there are, the place after the last one included.
-    `tokens`: the width of the vocabulary.
+    `tokenizer`: the model whose tokens they are, or "single bytes"; `tokens`: the width of the vocabulary.
 
     `unread`: tokens after a refused one. `growing`: a live turn that goes on.
     """
@@ -109,6 +110,7 @@ class Page(TypedDict):
     session: str
     start: int
     count: int
+    tokenizer: str
     tokens: int
     unread: int
     complete: bool
@@ -124,6 +126,7 @@ class LiveShape(TypedDict):
 
     id: str
     began: float
+    model: str
     format: str
     tools: list[str]
     tokens: int

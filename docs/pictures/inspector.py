@@ -24,7 +24,7 @@ from larksong.engine.backends.replay import ReplayBackend
 from larksong.grammars import wire_format
 
 PICTURE = Path(__file__).with_name("inspector.png")
-WIDTH, HEIGHT = 1280, 760
+WIDTH, HEIGHT = 1280, 790
 STEPS = 15  # back from the end, into the value of a parameter
 BACK = "document.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowLeft', bubbles: true }))"
 

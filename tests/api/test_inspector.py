@@ -12,13 +12,18 @@ from typing import Any
 
 import httpx
 import numpy as np
+import openai
 import pytest
 
+from larksong.api.background import BackgroundServer
+from larksong.api.generation import Model
 from larksong.api.inspector.routes import PAGE
 from larksong.api.parse import parse_record
+from larksong.api.server import create_app
+from larksong.api.settings import Settings
 from larksong.engine.backends.replay import text_ids
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
-from tests.api.serving import Served, serving
+from tests.api.serving import Recorded, Served, serving
 
 STATIC = Path(__file__).parents[2] / "api" / "inspector" / "static"
 PARAMETERS: dict[str, Any] = {
@@ -226,6 +231,17 @@ def test_compat_mode_and_reasoning_are_read_as_parse_reads_them(inspector: Inspe
         assert made["calls"][0][1] == found["tool_calls"][0]["function"]["arguments"]
 
 
+def test_the_prompt_of_a_case_ends_in_reasoning_in_every_format_that_has_it(inspector: Inspector) -> None:
+    tails = inspector.answer(inspector.http.get("about"))["reasoning"]
+    assert {name for name, tail in tails.items() if tail is None} == {"llama3_json", "mistral_v3"}
+    for name, tail in tails.items():
+        page = inspector.read("Hm.", mode="open", in_reasoning=True, request={"tool_format": name})
+        case = inspector.case(page["session"])
+        assert case.get("prompt_tail") == tail
+        assert wire_format(name).ends_in_reasoning(tail or "") == (tail is not None)
+        assert parse_record(case)["reasoning_content"] == ("Hm." if tail else "")
+
+
 def test_the_grammar_is_lark_text(inspector: Inspector) -> None:
     for mode in ("schema", "open"):
         body = inspector.question("", mode=mode)
@@ -287,6 +303,61 @@ def test_a_live_turn_is_read_while_it_runs() -> None:
         assert parse_record(case)["warnings"] == []
         (turn,) = inspector.http.get("live").json()
         assert (turn["ended"], turn["tools"], turn["format"]) == ("stop", ["get_weather"], "qwen3_coder")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": PARAMETERS}}},
+        {"guided_choice": ['{"city": "Oslo"}', "no"]},
+        {},
+    ],
+)
+def test_an_answer_without_tools_is_a_case_for_parse_too(wanted: dict[str, Any]) -> None:
+    with serving('{"city": "Oslo"}', settings={"inspector": True}) as served:
+        inspector = Inspector(served)
+        served.client.chat.completions.create(
+            model=inspector.model, messages=[{"role": "user", "content": "?"}], extra_body=wanted
+        )
+        (turn,) = inspector.answer(inspector.http.get("live"))
+        page = inspector.answer(inspector.http.post(f"live/{turn['id']}", json={}))
+        assert ("allowed" in page["steps"][0]) == bool(wanted)
+        assert parse_record(inspector.case(page["session"]))["content"] == '{"city": "Oslo"}'
+
+
+def test_a_live_turn_is_read_by_its_own_models_tokens() -> None:
+    """The second model has a token that the first has not."""
+    text = wire_format("qwen3_coder").render_call("get_weather", {"city": "Oslo"})
+    models = [
+        Model(Recorded(text, markers=markers), wire_format("qwen3_coder"), name=name)
+        for name, markers in (("first", ()), ("second", ("<tool_call>", "</tool_call>")))
+    ]
+    with BackgroundServer(create_app(models, Settings(inspector=True))) as server:
+        client = openai.OpenAI(base_url=server.url, api_key="none", max_retries=0)
+        inspector = Inspector(Served(client, models[0], models[0].backend))  # type: ignore[arg-type]
+        for name in ("first", "second"):
+            client.chat.completions.create(
+                model=name,
+                messages=[{"role": "user", "content": "?"}],
+                tools=TOOLS,  # type: ignore[arg-type]
+            )
+        turns = inspector.answer(inspector.http.get("live"))
+        assert [turn["model"] for turn in turns] == ["second", "first"]
+        pages = [inspector.answer(inspector.http.post(f"live/{turn['id']}", json={})) for turn in turns]
+        assert [page["tokenizer"] for page in pages] == ["second", "first"]
+        assert [page["steps"][0]["text"] for page in pages] == ["<tool_call>", "<"]
+        for page in pages:
+            assert assembled(page)["calls"] == [["get_weather", '{"city": "Oslo"}']]
+
+
+def test_a_refusal_is_explained_by_what_comes_behind_the_token(inspector: Inspector) -> None:
+    days = {"type": "integer", "minimum": 30, "maximum": 79}
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"days": days}}}
+    text = wire_format("qwen3_coder").render_call("f", {"days": 85})
+    page = inspector.read(
+        text, tokenizer="single bytes", request={"tools": [{"type": "function", "function": function}]}
+    )
+    assert [each["keyword"] for each in page["refusal"]["wanted"]] == ["maximum"]
 
 
 def test_two_hundred_tools_and_a_long_output(inspector: Inspector) -> None:

@@ -270,6 +270,98 @@ def test_a_case_is_saved_so_that_parse_reads_it_and_opened_again(page: Inspector
     page.wait(lambda: '{"a": "x\\ny"}' in page.text("assembled"))
 
 
+CASES: list[tuple[str, str]] = [
+    (json.dumps({"format": "hermes", "chunks": ["Hel", "lo"]}, indent=2), "Hello"),
+    ('{"format": "hermes", "chunks_hex": ["c3", "a9"]}\n{"format": "hermes", "text": "second"}\n', "é"),
+    ('{"format": "hermes", "token_ids": [1], "tokenizer": "t.json"}', "it has no text, chunks or chunks_hex"),
+    ('{"format": "pidgin", "text": "x"}', "there is no format pidgin"),
+    ("[]", "it is no object"),
+    ("not JSON", "The case cannot be read"),
+]
+
+
+@pytest.mark.parametrize(("written", "shown"), CASES)
+def test_any_case_of_parse_is_opened_or_refused_in_words(
+    page: InspectorPage, tmp_path: Any, written: str, shown: str
+) -> None:
+    file = tmp_path / "case.jsonl"
+    file.write_text(written, encoding="utf-8")
+    before = page.value("text")
+    page.element("open").send_keys(str(file))
+    page.wait(lambda: shown in page.error() or page.value("text") == shown)
+    assert page.value("text") == (before if page.error() else shown)
+
+
+def test_a_prompt_that_opens_no_reasoning_is_opened_as_such(page: InspectorPage, tmp_path: Any) -> None:
+    for tail, inside in (("<|im_start|>assistant\n", False), ("<|im_start|>assistant\n<think>\n", True)):
+        file = tmp_path / "case.jsonl"
+        file.write_text(json.dumps({"format": "hermes", "text": f"{inside}", "prompt_tail": tail}))
+        page.element("open").send_keys(str(file))
+        page.wait(lambda inside=inside: page.value("text") == f"{inside}")
+        assert page.element("reasoning").is_selected() == inside
+
+
+@pytest.mark.parametrize(
+    "tools",
+    [
+        [{"name": "f", "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}],
+        [{"type": "function", "name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}],
+        {"functions": [{"name": "f", "parameters": {"properties": {"a": {"type": "integer"}}}}]},
+        tool("f", a={"type": "integer"}),
+    ],
+)
+def test_tools_may_have_any_shape_that_requests_have(page: InspectorPage, tools: Any) -> None:
+    page.ask(tools, call("f", a="no number"))
+    page.wait(lambda: 'type is "integer" (f /properties/a/type)' in page.text("verdict"))
+    assert "f" in page.text("choice")
+
+
+def test_the_current_token_is_said_with_its_id(page: InspectorPage, served: Served) -> None:
+    from tests.browser.page import HOME
+
+    page.element("strip").click()
+    page.keys(HOME)
+    first = served.backend.tokenizer.encode("<", add_special_tokens=False).ids[0]
+    assert page.text("token").endswith(f": <  (token {first})")
+    said = page.chrome.execute_script("return document.getElementById('token').parentElement.ariaLive")
+    assert said == "polite"
+
+
+def test_a_server_that_ends_and_a_key_that_changes_are_told(chrome: Chrome, tmp_path: Any) -> None:
+    from tests.browser.page import InspectorPage
+
+    keys = tmp_path / "keys"
+    keys.write_text("one\n", encoding="utf-8")
+    with serving("Hello.", settings={"inspector": True, "api_key_file": keys}) as served:
+        page = InspectorPage(chrome, str(served.client.base_url))
+        page.wait(lambda: "needs an API key" in page.error())
+        for key, told in (("sesame", "does not take this API key"), ("ключ", "ASCII"), (" one ", "")):
+            page.element("key-value").clear()
+            page.element("key-value").send_keys(f"{key}\n")
+            page.wait(lambda told=told: told in page.error() if told else page.text("number"))
+        keys.write_text("another\n", encoding="utf-8")
+        page.choose("mode", "open")
+        page.wait(lambda: asked_again(page))
+        assert page.element("key").is_displayed()
+        page.element("key-value").clear()
+        page.element("key-value").send_keys("another\n")
+        page.wait(lambda: not page.element("key").is_displayed())
+        assert page.value("mode") == "open"  # the question stays
+        chrome.execute_script("document.getElementById('live').open = true")
+        page.wait(lambda: "none yet" in page.text("turns"))
+    page.wait(lambda: "does not answer" in page.text("turns"))
+    page.put("text", "Hello")
+    page.wait(lambda: "does not answer" in page.error())
+    chrome.execute_script("sessionStorage.clear()")
+    page.troubles()
+
+
+def asked_again(page: InspectorPage) -> bool:
+    """Asks until the server has read its keys anew: it looks once a second."""
+    page.choose("mode", "schema" if page.value("mode") == "open" else "open")
+    return "does not take this API key" in page.error() and page.value("mode") == "open"
+
+
 def test_a_running_turn_is_followed_and_keys_are_asked_for(chrome: Chrome) -> None:
     from tests.browser.page import InspectorPage
 

@@ -45,8 +45,10 @@ function draw() {
 
 function open(page, at) {
   reading = new Reading(page);
+  $("about").textContent = `${reading.tokenizer}, ${digits(reading.tokens)} tokens`;
   strip.clear();
   $("save").disabled = false;
+  $("key").hidden = true;
   stale(false);
   verdict();
   go(at ?? 0);
@@ -80,9 +82,11 @@ function question() {
   } catch (error) {
     throw new Error(`The tools are not JSON: ${error.message}`);
   }
-  const request = Array.isArray(given) ? { tools: given } : { ...given };
-  const wrap = (tool) => (tool && tool.name !== undefined && !tool.function ? { type: "function", function: tool } : tool);
-  if (Array.isArray(request.tools)) request.tools = request.tools.map(wrap);
+  const alone = given && (given.function !== undefined || given.name !== undefined);
+  const request = Array.isArray(given) ? { tools: given } : alone ? { tools: [given] } : { ...given };
+  request.tools ??= request.functions;
+  delete request.functions;
+  if (Array.isArray(request.tools)) request.tools = request.tools.map(shaped);
   request.model ??= about.model;
   request.messages ??= [{ role: "user", content: "?" }];
   request.tool_format = $("format").value;
@@ -90,15 +94,22 @@ function question() {
   offer(request.tools);
   const choice = $("choice").value;
   const named = !["auto", "required", "none"].includes(choice);
-  if (Array.isArray(given) || choice !== "auto") {
+  if (Array.isArray(given) || alone || choice !== "auto") {
     request.tool_choice = named ? { type: "function", function: { name: choice } } : choice;
   }
-  if (Array.isArray(request.tools) && !request.tools.length) {
+  if (!request.tools || (Array.isArray(request.tools) && !request.tools.length)) {
     delete request.tools;
     delete request.tool_choice;
   }
   const tokenizer = $("tokenizer").value;
   return { request, mode: $("mode").value, in_reasoning: $("reasoning").checked, tokenizer };
+}
+
+// A tool in OpenAI's shape: its function may stand alone, with Anthropic's name for its parameters.
+function shaped(tool) {
+  if (!tool || tool.name === undefined || tool.function) return tool;
+  const { type, input_schema, ...rest } = tool;
+  return { type: "function", function: input_schema === undefined ? rest : { parameters: input_schema, ...rest } };
 }
 
 // The names of tools as choices.
@@ -154,10 +165,11 @@ function soon() {
 // --- live turns and cases ---
 
 async function follow(id) {
+  let shown = null;
   try {
     asking?.abort();
     open(await begin(id), 0);
-    const shown = reading;
+    shown = reading;
     go(reading.count - 1);
     await keepUp(
       shown,
@@ -170,6 +182,10 @@ async function follow(id) {
     );
   } catch (error) {
     fail(error.message);
+    if (shown !== null && reading === shown) {
+      shown.growing = false; // nobody follows it any more
+      verdict();
+    }
   }
 }
 
@@ -188,16 +204,38 @@ async function save() {
 
 async function openCase(file) {
   try {
-    const record = JSON.parse((await file.text()).split("\n").find((line) => line.trim()) ?? "");
+    const record = recordOf(await file.text());
+    const text = textOf(record);
+    if (!about.formats.includes(record.format)) throw new Error(`there is no format ${record.format}`);
     $("tools").value = JSON.stringify(record.tools ?? [], null, 2);
-    $("text").value = record.text ?? (record.chunks ?? []).join("");
-    if (about.formats.includes(record.format)) $("format").value = record.format;
+    $("text").value = text;
+    $("format").value = record.format;
     $("mode").value = record.mode === "compat" ? "compat" : record.build === "strict" ? "schema" : "open";
-    $("reasoning").checked = Boolean(record.prompt_tail);
+    const opens = about.reasoning[record.format]?.trimEnd();
+    $("reasoning").checked = Boolean(opens && record.prompt_tail?.trimEnd().endsWith(opens));
     await ask();
   } catch (error) {
     fail(`The case cannot be read: ${error.message}`);
   }
+}
+
+// One object, or the first of several, each on a line of its own.
+function recordOf(text) {
+  let record = null;
+  try {
+    record = JSON.parse(text);
+  } catch {
+    record = JSON.parse(text.split("\n").find((line) => line.trim()) ?? "");
+  }
+  if (record === null || typeof record !== "object" || Array.isArray(record)) throw new Error("it is no object");
+  return record;
+}
+
+function textOf({ text, chunks, chunks_hex: hex }) {
+  if (typeof text === "string") return text;
+  if (Array.isArray(chunks)) return chunks.join("");
+  if (!Array.isArray(hex)) throw new Error("it has no text, chunks or chunks_hex");
+  return new TextDecoder().decode(Uint8Array.from(hex.join("").match(/../g) ?? [], (pair) => parseInt(pair, 16)));
 }
 
 function example() {
@@ -241,20 +279,25 @@ $("open").addEventListener("change", () => {
 });
 $("key").addEventListener("submit", (event) => {
   event.preventDefault();
-  setKey($("key-value").value);
+  const key = $("key-value").value.trim();
+  if (/[^!-~]/.test(key)) return fail("An API key has letters, digits and signs of ASCII, and no blanks.");
+  setKey(key);
   begins();
 });
+document.addEventListener("key-wanted", () => ($("key").hidden = false));
 
 async function begins() {
+  const before = about;
   try {
     about = await get("about");
   } catch (error) {
-    $("key").hidden = error.status !== 401;
     fail(error.message);
+    if (error.status === 401) $("key-value").select();
     return;
   }
   fail("");
   $("key").hidden = true;
+  if (before !== null) return ask(); // another key: the question stays
   $("about").textContent = `${about.model}, ${digits(about.tokens)} tokens`;
   $("format").replaceChildren(...about.formats.map(choiceOf));
   $("format").value = about.format;

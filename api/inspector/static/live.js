@@ -19,16 +19,16 @@ export class Live {
   async watch() {
     if (this.watching) return;
     this.watching = true;
-    try {
-      while (this.details.open) {
+    while (this.details.open) {
+      try {
         this.show(await get("live"));
-        await pause(LIST_EVERY);
+      } catch (error) {
+        this.shown = null;
+        this.list.replaceChildren(element("li", error.message));
       }
-    } catch (error) {
-      this.list.replaceChildren(element("li", error.message));
-    } finally {
-      this.watching = false;
+      await pause(LIST_EVERY);
     }
+    this.watching = false;
   }
 
   show(turns) {
@@ -39,7 +39,7 @@ export class Live {
     const rows = turns.map((turn) => {
       const when = new Date(turn.began * 1000).toLocaleTimeString();
       const tools = turn.tools.length ? turn.tools.join(", ") : "no tools";
-      const button = element("button", `${when} ${turn.format}, ${turn.tokens} tokens, ${turn.ended ?? "running"}: ${tools}`);
+      const button = element("button", `${when} ${turn.model}, ${turn.format}, ${turn.tokens} tokens, ${turn.ended ?? "running"}: ${tools}`);
       button.type = "button";
       button.dataset.turn = turn.id;
       button.addEventListener("click", () => this.follow(turn.id));

@@ -7,6 +7,9 @@ const LONGEST = 300; // characters of a terminal's definition
 
 export function showStep(reading, place) {
   const step = reading.step(place);
+  const number = `${digits(place + 1)} of ${digits(reading.count)}`;
+  $("token").textContent =
+    step.token === null ? `${number}: the end` : `${number}: ${visible(step.text) || "∅"}  (token ${step.token})`;
   showMask(step, reading.tokens, reading.refused && place === reading.count - 1);
   showTerminals(reading.terminals(place));
   $("events").replaceChildren(...step.events.map((event) => element("li", JSON.stringify(event))));

@@ -17,6 +17,7 @@ export class Reading {
 
   take(page) {
     this.count = page.count;
+    this.tokenizer = page.tokenizer;
     this.tokens = page.tokens;
     this.unread = page.unread;
     this.complete = page.complete;
