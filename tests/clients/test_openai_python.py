@@ -245,7 +245,7 @@ def test_a_round_trip_of_call_and_result(format: str) -> None:
 
 
 def test_two_requests_are_served_at_once() -> None:
-    texts = ["one " * 20, "two " * 20]
+    texts = ["one " * 50, "two " * 50]
     with serving(*texts, tokens_per_second=100) as server:
         arrivals: list[tuple[int, float]] = []
 
