@@ -208,12 +208,13 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         """A token came: sampled, or checked as a draft."""
         events: Events = ()
         try:
-            events = self._matcher.advance(token)
-            if self._matcher.fault is not None:
-                raise Refused(self._matcher.fault)
-            self._over = self._matcher.finished
-            if self._others and not self._over:
-                self._others.accept(token)
+            if self._fault is None:  # else it is the end, which the matcher need not allow
+                events = self._matcher.advance(token)
+                if self._matcher.fault is not None:
+                    raise Refused(self._matcher.fault)
+                self._over = self._matcher.finished
+                if self._others and not self._over:
+                    self._others.accept(token)
         except Exception as error:
             self._fail(error)
         forced = len(self.accepted) in self._forced
