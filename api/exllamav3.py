@@ -102,11 +102,13 @@ class DeltaStream:
         """Why the job failed, if it did."""
 
     def feed(self, result: Mapping[str, Any]) -> list[ChoiceDelta]:
-        """The deltas of one of the job's results."""
+        """The deltas of one of the job's results; those of other jobs have none."""
         return [choice_delta(delta) for delta in self.deltas(result)]
 
     def deltas(self, result: Mapping[str, Any]) -> list[Delta]:
         """Like `feed`, as Larksong's own deltas."""
+        if "job" in result and not any(each is self._filter for each in result["job"].filters):
+            return []
         accepted = self._filter.accepted
         until = len(accepted)
         job = self._filter.job

@@ -358,6 +358,19 @@ async def test_many_requests_run_at_once_and_as_alone(loaded: Loaded) -> None:
     assert loaded.model.threads == {"larksong-exllamav3"}  # never the event loop's
 
 
+async def test_what_of_a_prompt_was_read_before_is_told(loaded: Loaded) -> None:
+    prompt = "some words that come again " * 100
+    size = len(loaded._encode(prompt))
+    array = loaded.value({"type": "array", "items": {"type": "integer"}, "minItems": 50})
+    first, second, third = [
+        (await loaded.run(f"{prompt}{end}", matcher, 30))[1].cached_tokens
+        for end, matcher in (("one", None), ("two", None), ("more", array.fork()))
+    ]
+    assert first == 0
+    assert size - 256 <= second <= size
+    assert size - 256 <= third <= size
+
+
 async def test_a_reader_that_goes_away_frees_its_place(loaded: Loaded) -> None:
     items = loaded.backend.generate(loaded.generation(max_tokens=10_000))
     async for _ in items:

@@ -103,6 +103,22 @@ def test_an_end_that_is_not_the_grammars_is_no_limit_either(rig: Rig) -> None:
         assert stream.finish_reason == reason
 
 
+def test_streams_of_several_jobs_may_be_given_every_result(rig: Rig) -> None:
+    rig.follow({"hello": CALL_TEXT, "other": "It rains."})
+    filters = [LarksongFilter(rig.tokenizer, [SPEC], format="hermes") for _ in range(2)]
+    streams = [DeltaStream(filter) for filter in filters]
+    generator = rig.generator()
+    generator.enqueue([rig.job(*pair) for pair in zip(("hello", "other"), filters, strict=True)])
+    told: list[list[Any]] = [[], []]
+    while generator.num_remaining_jobs():
+        for result in generator.iterate():
+            for stream, deltas in zip(streams, told, strict=True):
+                deltas += stream.feed(result)
+    assert [stream.finish_reason for stream in streams] == ["tool_calls", "stop"]
+    assert call_of(told[0]) == ("get_weather", ARGUMENTS)
+    assert "".join(delta["content"] for delta in told[1]) == "It rains."
+
+
 def test_a_filter_serves_one_job_after_another(rig: Rig) -> None:
     rig.follow({"hello": CALL_TEXT})
     filter = LarksongFilter(rig.tokenizer, [SPEC], format="hermes")

@@ -27,8 +27,8 @@ MUTATIONS = {
         "^on purpose$",  # it went through the generator
     ),
     "empty mask": (
-        "                if not mask.any():\n",
-        "                if False:\n",
+        " and not mask.any():\n",
+        " and False:\n",
         an_empty_intersection_ends_one_job_with_a_clear_error,
         "'no token in common' in 'token 0 at position 0 is not allowed",
     ),

@@ -152,11 +152,13 @@ class Checks:
     def forced_gain(self) -> dict[str, float]:
         """Passes and seconds of calls with much that is forced; how many of them have the same tokens.
 
+        In a format in which no text may stand before a call: a model that is not asked for one would go on with it.
         On a GPU a forward pass of another width rounds otherwise, so a choice between two tokens that are
         equally likely may fall otherwise, now and then.
         """
         vocabulary = self._backend.vocabulary
-        grammar = wire_format("hermes").grammar([CALLED], CallPolicy(required=True, max_calls=1), vocabulary)
+        policy = CallPolicy(required=True, max_calls=1)
+        grammar = wire_format("llama3_json").grammar([CALLED], policy, vocabulary)
         found: dict[str, float] = {"runs": self._runs}
         texts = []
         for name, forced in (("plain", 0), ("forced", 16)):
@@ -168,6 +170,7 @@ class Checks:
             found[f"{name}_seconds"] = round(sum(seconds for seconds, _ in timed), 3)
             generator.close()
         found["same_tokens"] = sum(plain == forced for plain, forced in zip(*texts, strict=True))
+        found["finished"] = sum(one.finished for one in filters)
         found["fewer_passes"] = round(1 - found["forced_passes"] / found["plain_passes"], 4)
         return found
 

@@ -11,8 +11,8 @@ from tests.support.tokenizers import EOS, byte_level_tokenizer
 WIDTH = 640  # columns of the logits: more than tokens, and a multiple of what kernels like
 
 
-def write_random_model(folder: Path, *, seed: int = 0) -> Path:
-    """Two layers, heads of 64; small enough that a step shows what is around it."""
+def write_random_model(folder: Path, *, layers: int = 96, seed: int = 0) -> Path:
+    """Narrow and deep: 60 million numbers, and a step of milliseconds, as those of models that people serve."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -21,7 +21,7 @@ def write_random_model(folder: Path, *, seed: int = 0) -> Path:
         vocab_size=WIDTH,
         hidden_size=256,
         intermediate_size=512,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=64,

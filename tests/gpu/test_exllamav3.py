@@ -56,6 +56,7 @@ def hold(results: dict[str, Any], gain: float) -> None:
     assert results["masks"]["tokens"] >= 20_000
     assert results["masks"]["violations"] == 0
     forced = results["forced"]
+    assert forced["finished"] == forced["runs"], forced
     assert forced["same_tokens"] >= forced["runs"] - 1, forced
     assert forced["fewer_passes"] >= gain, forced
     for batch, found in results["filter"].items():

@@ -86,6 +86,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._min_tokens = min_tokens
         self._mask = np.zeros((1, words), dtype=np.int32)
         self._tensor = torch.from_numpy(self._mask)  # shares the memory
+        self._shown: NDArray[np.int32] | None = None
         self._allowed = 0
         self._forced = range(0)
         self._fault: str | None = None
@@ -165,28 +166,32 @@ class MatcherFilter(Filter):  # type: ignore[misc]
     def get_next_logit_mask(self) -> torch.Tensor:
         """The packed mask, shape (1, words), in the same memory every time; never empty."""
         try:
-            if self._fault is not None:
-                mask = self._end
-            else:
-                mask = self._matcher.mask()
-                if self._others:
-                    mask = self._others.narrow(mask)
-                if not mask.any():
-                    raise EmptyMask("the filters of this request have no token in common that may come next")
-                left = mask
-                # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
-                for why, taken in self._taken_out():
-                    left = left & ~packed(taken, len(mask))
-                    if not left.any():
-                        raise EmptyMask(why)
-                if len(self.accepted) < self._min_tokens and (left & ~self._end).any():
-                    mask = mask & ~self._end
+            mask = self._end if self._fault is not None else self._next()
         except Exception as error:
             self._fail(error)
             mask = self._end
-        np.copyto(self._mask[0], mask)
-        self._allowed = int(np.bitwise_count(self._mask.view(np.uint32)).sum())
+        if mask is not self._shown:  # the same tokens are the same mask, and often come one after the other
+            np.copyto(self._mask[0], mask)
+            self._allowed = int(np.bitwise_count(self._mask.view(np.uint32)).sum())
+            self._shown = mask
         return self._tensor
+
+    def _next(self) -> NDArray[np.int32]:
+        """What may come next. Raises EmptyMask, and whatever fails inside."""
+        mask = self._matcher.mask()
+        if self._others:
+            mask = self._others.narrow(mask)
+        if mask is not self._shown and not mask.any():
+            raise EmptyMask("the filters of this request have no token in common that may come next")
+        left = mask
+        # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
+        for why, taken in self._taken_out():
+            left = left & ~packed(taken, len(mask))
+            if not left.any():
+                raise EmptyMask(why)
+        if len(self.accepted) < self._min_tokens and (left & ~self._end).any():
+            mask = mask & ~self._end
+        return mask
 
     def _taken_out(self) -> Iterator[tuple[str, Sequence[int]]]:
         """The tokens that the job itself bans here, and what is wrong where no other is left."""
@@ -203,12 +208,13 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         """A token came: sampled, or checked as a draft."""
         events: Events = ()
         try:
-            events = self._matcher.advance(token)
-            if self._matcher.fault is not None:
-                raise Refused(self._matcher.fault)
-            self._over = self._matcher.finished
-            if self._others and not self._over:
-                self._others.accept(token)
+            if self._fault is None:  # else it is the end, which the matcher need not allow
+                events = self._matcher.advance(token)
+                if self._matcher.fault is not None:
+                    raise Refused(self._matcher.fault)
+                self._over = self._matcher.finished
+                if self._others and not self._over:
+                    self._others.accept(token)
         except Exception as error:
             self._fail(error)
         forced = len(self.accepted) in self._forced

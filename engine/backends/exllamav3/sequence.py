@@ -57,6 +57,7 @@ class Sequence:
         # Tokens that can be taken back, or whose probabilities are told, wait until exllamav3 gives them out.
         self._waits = bool(banned) or sampling.logprobs is not None
         self._given = 0
+        self._cached_tokens = 0
         self._began = time.perf_counter()
         self.job = Job(
             input_ids=torch.tensor([generation.prompt], dtype=torch.long),
@@ -99,6 +100,7 @@ class Sequence:
         tokens = self._free(result) if self._filter is None else self._read(self._filter, result)
         items += tokens
         if result["eos"]:
+            self._cached_tokens = result["cached_tokens"]
             items.append(self._end(result["eos_reason"]))
         return items
 
@@ -111,7 +113,7 @@ class Sequence:
             if error is None and self._filter.fault is not None:
                 reason, error = "error", self._filter.fault
         calls = self._budget_now.finished_calls if self._budget_now is not None else None
-        return Finish(reason, events, error, calls)
+        return Finish(reason, events, error, calls, self._cached_tokens)
 
     def _end(self, reason: str) -> Finish:
         if self._filter is None:
