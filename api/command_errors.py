@@ -20,4 +20,5 @@ def fail_validation(error: ValidationError, where: str = "", note: str = "") -> 
     """End the command with the first thing that is wrong, and where it stands, seen from `where`."""
     first = error.errors()[0]
     place = where + field_path(first["loc"])
-    fail(f"{place}: {first['msg']}{note}" if place else first["msg"])
+    said = first["msg"].removeprefix("Value error, ")
+    fail(f"{place}: {said}{note}" if place else said)

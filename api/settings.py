@@ -100,6 +100,14 @@ class Settings(ExllamaV3Fields, SchemaFields):
     log_format: Literal["text", "json"] = Field("text", description="text or json: lines of the log.")
     log_prompts: bool = Field(False, description="Log what clients ask. Off, since it may be private.")
 
+    @field_validator("api_key")
+    @classmethod
+    def _has_a_key(cls, value: SecretStr | None) -> SecretStr | None:
+        # An empty variable would leave a server open whose owner thinks it asks for keys.
+        if value is not None and not _listed(value.get_secret_value()):
+            raise ValueError("no key is in it: leave it out for a server that asks for none")
+        return value
+
     @field_validator("cors_origins")
     @classmethod
     def _are_origins(cls, value: str | None) -> str | None:
@@ -129,8 +137,11 @@ class Settings(ExllamaV3Fields, SchemaFields):
     @property
     def keys(self) -> list[str]:
         """The API keys that were given."""
-        given = self.api_key.get_secret_value() if self.api_key is not None else ""
-        return [key.strip() for key in given.split(",") if key.strip()]
+        return _listed(self.api_key.get_secret_value()) if self.api_key is not None else []
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def config_file() -> Path | None:

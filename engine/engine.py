@@ -20,16 +20,18 @@ from larksong.engine.vocabulary import Vocabulary
 log = logging.getLogger(__name__)
 
 DEFAULT_CACHE_BYTES = 256 << 20
+_KEPT_AUTOMATA = 2048
+"""at most: who makes grammars keeps fewer, and nobody asks again for the automaton of one that is gone"""
 
 
 class Engine:
     """Makes matchers; one engine serves all requests over a vocabulary, from any thread.
 
     Automata of grammars are kept, least recently used out first, while all of them take less than
-    `cache_bytes`; sequences that still run on one that was let go keep it. Grammars are compared by identity:
-    whoever makes them keeps equal ones as one object. `disk_cache`: the folder for what `warm_up` makes, None
-    for the user's cache folder. `encode`: how the model's tokenizer writes text in the middle of a turn;
-    without it `Matcher.forced` knows special tokens alone.
+    `cache_bytes` and they are not too many; sequences that still run on one that was let go keep it. Grammars
+    are compared by identity: whoever makes them keeps equal ones as one object. `disk_cache`: the folder for
+    what `warm_up` makes, None for the user's cache folder. `encode`: how the model's tokenizer writes text in
+    the middle of a turn; without it `Matcher.forced` knows special tokens alone.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Engine:
 
     def _make_room(self) -> None:
         total = sum(automaton.size() for automaton in self._automata.values())
-        while self._automata and total > self._cache_bytes:
+        while self._automata and (total > self._cache_bytes or len(self._automata) >= _KEPT_AUTOMATA):
             _, oldest = self._automata.popitem(last=False)
             total -= oldest.size()
         if self._lexemes.meter.bytes > self._cache_bytes // 2:

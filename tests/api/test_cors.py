@@ -30,9 +30,9 @@ def ask(server: Served, origin: str = PAGE, key: str = "one", **fields: Any) -> 
 
 
 def test_a_page_may_ask_with_its_key_and_read_answers_streams_and_errors() -> None:
-    with serving(
-        "Hi.", settings={"cors_origins": f"{PAGE}/, http://localhost:3000", "api_key": "one"}
-    ) as server:
+    origins = f"{PAGE}/, http://localhost:3000"
+    settings = {"cors_origins": origins, "api_key": "one", "max_body_bytes": 1 << 20}
+    with serving("Hi.", settings=settings) as server:
         before = httpx.options(f"{server.client.base_url}chat/completions", headers=ASKED)
         assert before.status_code == 200
         assert before.headers["access-control-allow-origin"] == PAGE
@@ -43,7 +43,7 @@ def test_a_page_may_ask_with_its_key_and_read_answers_streams_and_errors() -> No
             401: ask(server, key="two"),
             404: ask(server, model="none"),
             400: ask(server, audio={}),
-            413: ask(server, user="x" * (33 << 20)),
+            413: ask(server, user="x" * (2 << 20)),
         }
         stream = ask(server, stream=True)
         assert stream.text.endswith("data: [DONE]\n\n")

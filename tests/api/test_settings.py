@@ -67,6 +67,8 @@ def test_the_limits_of_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> No
         {"max_schema_seconds": 0},
         {"log_level": "loud"},
         {"unenforceable": "maybe"},
+        {"api_key": ""},
+        {"api_key": " , "},
     ],
 )
 def test_a_wrong_value_is_refused(wrong: dict[str, object]) -> None:

@@ -385,6 +385,15 @@ def test_an_engine_forgets_the_grammars_that_were_used_longest_ago() -> None:
     assert first.complete
 
 
+def test_an_engine_keeps_no_more_automata_than_anyone_can_ask_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("larksong.engine.engine._KEPT_AUTOMATA", 3)
+    engine = Engine(VOCABULARY)
+    parts = [wire_format("hermes").grammar([Tool(f"g{i}")], CallPolicy(), VOCABULARY) for i in range(5)]
+    kept = [engine.automaton(part) for part in parts]
+    assert [engine.automaton(part) for part in parts[2:]] == kept[2:]
+    assert engine.automaton(parts[0]) is not kept[0]
+
+
 def test_a_vocabulary_without_an_end_token_is_refused() -> None:
     without = Vocabulary(tokens=VOCABULARY.tokens, special={}, eos_ids=frozenset(), width=VOCABULARY.width)
     with pytest.raises(NoEndToken):
