@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from larksong.api.chat_requests import tool
 from larksong.api.command_errors import fail
-from larksong.api.command_input import read_json, schema_of, tools_of
+from larksong.api.command_input import policy_of, read_json, schema_of, tools_of
 from larksong.api.end_token import end_token
 from larksong.api.parse import byte_engine
 from larksong.api.readable_json import readable_json
@@ -105,7 +105,7 @@ def command(
         typer.FileBinaryRead | None, typer.Argument(help="File with the model's text; without it, stdin.")
     ] = None,
     tools: Annotated[
-        typer.FileText | None, typer.Option(help="JSON file with the tools of the request.")
+        typer.FileText | None, typer.Option(help="JSON file with the tools of the request, or the request.")
     ] = None,
     format: Annotated[
         str, typer.Option(help="Wire format of the calls.", envvar="LARKSONG_FORMAT")
@@ -113,7 +113,12 @@ def command(
     schema: Annotated[
         typer.FileText | None, typer.Option(help="Instead of tools: JSON file with a JSON Schema.")
     ] = None,
-    tool_choice: Annotated[str, typer.Option(help="auto, required, or the name of a tool.")] = "auto",
+    tool_choice: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, required, or the name of a tool; else as the request in --tools says, else auto."
+        ),
+    ] = None,
     in_reasoning: Annotated[
         bool, typer.Option("--in-reasoning", help="The prompt ended inside reasoning, as after <think>.")
     ] = False,
@@ -139,8 +144,11 @@ def command(
             request = Request(schema=found_schema, options=schemas.options(strict))
         else:
             assert tools is not None
-            made = tuple(tool(spec, schemas) for spec in tools_of(read_json(tools)))
-            request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
+            asked = read_json(tools)
+            specs = tools_of(asked)
+            made = tuple(tool(spec, schemas) for spec in specs)
+            policy = policy_of(asked, specs) if tool_choice is None else _policy(tool_choice)
+            request = Request(wire_format(format), made, policy, in_reasoning=in_reasoning)
         engine, cut = _tokens(tokenizer, eos)
         found = explain_turn(request, engine, cut(written))
         line = written.removesuffix(b"\n").removesuffix(b"\r")
