@@ -19,6 +19,7 @@ from larksong.api.command_errors import fail
 from larksong.api.command_input import policy_of, read_json, schema_of, tools_of
 from larksong.api.end_token import end_token
 from larksong.api.parse import byte_engine
+from larksong.api.printable import printable
 from larksong.api.readable_json import readable_json
 from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings_flags import with_schema_settings
@@ -83,15 +84,16 @@ def show(
     table.add_column(overflow="fold")
     for each in found.wanted:
         place = "request" if each.in_request else each.tool or "response_format"
-        table.add_row("wanted", each.keyword, Text(f"{each.message}\n{place} {each.pointer or '(its root)'}"))
+        told = f"{each.message}\n{place} {each.pointer or '(its root)'}"
+        table.add_row("wanted", each.keyword, Text(printable(told)))
     if not found.allowed and not found.wanted:
         table.add_row("wanted", "", "no keyword refuses this: the wire format does, or JSON itself")
     for terminal in found.live:
-        table.add_row("live", Text(terminal.name), Text(terminal.text))
+        table.add_row("live", Text(printable(terminal.name)), Text(printable(terminal.text)))
     nearest = "  ".join(
         json.dumps(_token_text(vocabulary, each), ensure_ascii=False) for each in found.nearest
     )
-    table.add_row("nearest", "", Text(nearest))
+    table.add_row("nearest", "", Text(printable(nearest)))
     console.print(table)
 
 
@@ -198,4 +200,4 @@ def _whole_character(data: bytes, at: int) -> int:
 
 
 def _quoted(data: bytes) -> str:
-    return json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return printable(json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"'))

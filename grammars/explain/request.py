@@ -78,11 +78,8 @@ class Request:
             yield "tool_choice", policy.only, replace(self, policy=replace(policy, only=None))
         free = replace(self, policy=replace(policy, required=False, min_calls=0))
         if policy.min_calls > 1 or (policy.min_calls and not policy.required):
-            yield (
-                "min_tool_calls",
-                policy.min_calls,
-                free,
-            )  # calls are required then, whatever tool_choice says
+            # Calls are required then, whatever tool_choice says.
+            yield "min_tool_calls", policy.min_calls, free
         elif policy.required:
             yield "tool_choice", policy.only or "required", free
         if policy.max_calls is not None:

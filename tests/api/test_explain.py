@@ -140,6 +140,16 @@ def test_a_schema_is_asked_without_tools(tmp_path: Path) -> None:
     assert [(each["tool"], each["pointer"]) for each in found["wanted"]] == [(None, "/required")]
 
 
+def test_nothing_that_is_shown_commands_the_terminal(tmp_path: Path) -> None:
+    hostile = "\x1b[31m\x9b2J\u202e"
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps({"properties": {hostile: {"enum": [hostile, "x"]}}}), encoding="utf-8")
+    name = json.dumps(hostile, ensure_ascii=False)
+    shown = explain(f'{{{name}: "{hostile[-1]}y"}}', "--schema", str(schema))
+    assert "␛[31m\ufffd2J\ufffd/enum" in shown.replace("\n", "").replace(" ", "")
+    assert not set(shown) & {"\x1b", "\x9b", "\u202e"}
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_files_last_line_end_is_not_the_models(tmp_path: Path, end: str) -> None:
     schema = tmp_path / "schema.json"
