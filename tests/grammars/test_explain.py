@@ -297,6 +297,14 @@ def test_an_unknown_tool_is_explained_by_the_requests_tools(format: str) -> None
     assert wanted.value == ["get_weather", "get_time"]
 
 
+@pytest.mark.parametrize("format", format_names())
+def test_a_name_that_begins_like_a_tools_is_unknown_in_every_format(format: str) -> None:
+    text = wire_format(format).render_call("get_weather_now", {"q": "Rome"}).encode()
+    request = Request(wire_format(format), (Tool("get_weather", "", ONE),))
+    (wanted,) = explain_turn(request, engine(), list(text)).wanted
+    assert (wanted.in_request, wanted.pointer, wanted.value) == (True, "/tools", ["get_weather"])
+
+
 @pytest.mark.parametrize(
     ("policy", "text", "field"),
     [
