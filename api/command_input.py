@@ -8,8 +8,11 @@ from typing import Any, TextIO
 
 from pydantic import TypeAdapter, ValidationError
 
+from larksong.api.chat_requests import call_policy
 from larksong.api.command_errors import fail, fail_validation
-from larksong.api.schemas import ToolSpec
+from larksong.api.errors import ApiError
+from larksong.api.schemas import ChatRequest, ToolSpec
+from larksong.grammars import CallPolicy
 
 
 def read_json(file: TextIO) -> Any:
@@ -76,9 +79,29 @@ def lines_of(file: TextIO) -> Iterator[str]:
         yield line.decode(errors="replace")
 
 
-def is_required(value: Any) -> bool:
-    """Whether a request wants calls and nothing else."""
-    return isinstance(value, Mapping) and value.get("tool_choice") == "required"
+_ABOUT_CALLS = ("tool_choice", "parallel_tool_calls", "min_tool_calls", "max_tool_calls")
+_ANTHROPICS = {"auto": "auto", "any": "required", "none": "none"}
+
+
+def policy_of(value: Any, tools: list[ToolSpec]) -> CallPolicy:
+    """What a request says of calls; of tools alone, that there may be any."""
+    said = {name: value[name] for name in _ABOUT_CALLS if isinstance(value, Mapping) and name in value}
+    if not said:
+        return CallPolicy()
+    choice = said.get("tool_choice")
+    if isinstance(choice, Mapping) and choice.get("type") in (*_ANTHROPICS, "tool"):
+        named = {"type": "function", "function": {"name": choice.get("name")}}
+        said["tool_choice"] = _ANTHROPICS.get(choice["type"], named)
+    asked = {"model": "", "messages": [{"role": "user", "content": "?"}], "tools": tools, **said}
+    try:
+        policy = call_policy(ChatRequest.model_validate(asked))
+    except ValidationError as error:
+        fail_validation(error)
+    except ApiError as error:
+        fail(error.message)
+    if policy is None:
+        fail("tool_choice is none: no tool may be called")
+    return policy
 
 
 def schema_of(value: Any) -> tuple[Any, bool | None]:

@@ -14,6 +14,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from larksong.api.printable import printable
 from larksong.api.schemas import StepInfo
 
 
@@ -100,15 +101,6 @@ class LastLines:
             if number:
                 yield Segment.line()
             yield from line
-
-
-def printable(text: str) -> str:
-    """The text without anything that a terminal would obey: control characters as pictures of them."""
-    return text.translate(_PICTURES)
-
-
-_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"}
-_PICTURES |= {0x7F: 0x2421, **dict.fromkeys(range(0x80, 0xA0), 0xFFFD)}
 
 
 def delta_table(record: StreamRecord) -> Table:

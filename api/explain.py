@@ -16,9 +16,10 @@ from tokenizers import Tokenizer
 
 from larksong.api.chat_requests import tool
 from larksong.api.command_errors import fail
-from larksong.api.command_input import read_json, schema_of, tools_of
+from larksong.api.command_input import policy_of, read_json, schema_of, tools_of
 from larksong.api.end_token import end_token
 from larksong.api.parse import byte_engine
+from larksong.api.printable import printable
 from larksong.api.readable_json import readable_json
 from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings_flags import with_schema_settings
@@ -83,15 +84,16 @@ def show(
     table.add_column(overflow="fold")
     for each in found.wanted:
         place = "request" if each.in_request else each.tool or "response_format"
-        table.add_row("wanted", each.keyword, Text(f"{each.message}\n{place} {each.pointer or '(its root)'}"))
+        told = f"{each.message}\n{place} {each.pointer or '(its root)'}"
+        table.add_row("wanted", each.keyword, Text(printable(told)))
     if not found.allowed and not found.wanted:
         table.add_row("wanted", "", "no keyword refuses this: the wire format does, or JSON itself")
     for terminal in found.live:
-        table.add_row("live", Text(terminal.name), Text(terminal.text))
+        table.add_row("live", Text(printable(terminal.name)), Text(printable(terminal.text)))
     nearest = "  ".join(
         json.dumps(_token_text(vocabulary, each), ensure_ascii=False) for each in found.nearest
     )
-    table.add_row("nearest", "", Text(nearest))
+    table.add_row("nearest", "", Text(printable(nearest)))
     console.print(table)
 
 
@@ -105,7 +107,7 @@ def command(
         typer.FileBinaryRead | None, typer.Argument(help="File with the model's text; without it, stdin.")
     ] = None,
     tools: Annotated[
-        typer.FileText | None, typer.Option(help="JSON file with the tools of the request.")
+        typer.FileText | None, typer.Option(help="JSON file with the tools of the request, or the request.")
     ] = None,
     format: Annotated[
         str, typer.Option(help="Wire format of the calls.", envvar="LARKSONG_FORMAT")
@@ -113,7 +115,12 @@ def command(
     schema: Annotated[
         typer.FileText | None, typer.Option(help="Instead of tools: JSON file with a JSON Schema.")
     ] = None,
-    tool_choice: Annotated[str, typer.Option(help="auto, required, or the name of a tool.")] = "auto",
+    tool_choice: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, required, or the name of a tool; else as the request in --tools says, else auto."
+        ),
+    ] = None,
     in_reasoning: Annotated[
         bool, typer.Option("--in-reasoning", help="The prompt ended inside reasoning, as after <think>.")
     ] = False,
@@ -139,8 +146,11 @@ def command(
             request = Request(schema=found_schema, options=schemas.options(strict))
         else:
             assert tools is not None
-            made = tuple(tool(spec, schemas) for spec in tools_of(read_json(tools)))
-            request = Request(wire_format(format), made, _policy(tool_choice), in_reasoning=in_reasoning)
+            asked = read_json(tools)
+            specs = tools_of(asked)
+            made = tuple(tool(spec, schemas) for spec in specs)
+            policy = policy_of(asked, specs) if tool_choice is None else _policy(tool_choice)
+            request = Request(wire_format(format), made, policy, in_reasoning=in_reasoning)
         engine, cut = _tokens(tokenizer, eos)
         found = explain_turn(request, engine, cut(written))
         line = written.removesuffix(b"\n").removesuffix(b"\r")
@@ -190,4 +200,4 @@ def _whole_character(data: bytes, at: int) -> int:
 
 
 def _quoted(data: bytes) -> str:
-    return json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return printable(json.dumps(data.decode(errors="replace"), ensure_ascii=False)[1:-1].replace('\\"', '"'))

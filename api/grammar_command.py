@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,14 +10,14 @@ import typer
 
 from larksong.api.chat_requests import tool
 from larksong.api.command_errors import fail
-from larksong.api.command_input import is_required, read_json, schema_of, tools_of
+from larksong.api.command_input import policy_of, read_json, schema_of, tools_of
 from larksong.api.schema_policy import SchemaPolicy
 from larksong.api.settings_flags import load_settings, option, with_schema_settings
 from larksong.engine.characters import TooManyStates
 from larksong.engine.expand import expand
 from larksong.engine.export import export
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, GrammarsError, Widened, wire_format
+from larksong.grammars import GrammarsError, Widened, wire_format
 from larksong.grammars.response_format import response_grammar, response_widened
 
 
@@ -78,8 +79,10 @@ def grammar(
         else:
             assert tools is not None
             request = read_json(tools)
-            given = [tool(spec, schemas) for spec in tools_of(request)]
-            policy = CallPolicy(required=required or is_required(request))
+            specs = tools_of(request)
+            given = [tool(spec, schemas) for spec in specs]
+            policy = policy_of(request, specs)
+            policy = replace(policy, required=policy.required or required)
             chosen = wire_format(load_settings(format=format).format)
             made = chosen.grammar(given, policy, _BYTES)
             widened += [(f"tool {each.name!r}", found) for each in given for found in chosen.widened(each)]

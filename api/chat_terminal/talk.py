@@ -15,7 +15,8 @@ from rich.live import Live
 from rich.text import Text
 
 from larksong.api.chat_terminal.tools import ChatTool
-from larksong.api.demo_view import CallRecord, LastLines, StreamRecord, growing_answer, printable
+from larksong.api.demo_view import CallRecord, LastLines, StreamRecord, growing_answer
+from larksong.api.printable import printable
 
 with contextlib.suppress(ImportError):  # not everywhere
     import readline  # noqa: F401  input() edits lines with it, and knows those before

@@ -76,12 +76,12 @@ class Request:
         policy = self.policy
         if policy.only is not None:
             yield "tool_choice", policy.only, replace(self, policy=replace(policy, only=None))
-        if policy.required:
-            free = replace(policy, required=False, min_calls=0)
-            yield "tool_choice", "required", replace(self, policy=free)
-        if policy.min_calls:
-            fewer = replace(policy, min_calls=0)
-            yield "min_tool_calls", policy.min_calls, replace(self, policy=fewer)
+        free = replace(self, policy=replace(policy, required=False, min_calls=0))
+        if policy.min_calls > 1 or (policy.min_calls and not policy.required):
+            # Calls are required then, whatever tool_choice says.
+            yield "min_tool_calls", policy.min_calls, free
+        elif policy.required:
+            yield "tool_choice", policy.only or "required", free
         if policy.max_calls is not None:
             more = replace(policy, max_calls=None)
             yield "max_tool_calls", policy.max_calls, replace(self, policy=more)

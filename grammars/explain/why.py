@@ -7,6 +7,7 @@ stand near. Where only several of them together refuse the text, all of those ar
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -22,6 +23,7 @@ from larksong.grammars.explain.request import Request, accepts
 from larksong.grammars.tools import Tool
 
 _CACHE_BYTES = 64 << 20
+_NAME_CHARACTERS = frozenset((string.ascii_letters + string.digits + "_-.:/").encode())
 _MAX_AHEAD = 2_000
 """units of the refused text that are tried by another schema"""
 
@@ -80,7 +82,14 @@ class Why:
         wire = self._request.format
         assert wire is not None
         before = self._bytes(units)
-        if reading.in_function_name and wire.function_prefix.encode() in before:
+        # Where nothing closes a name, one that begins like a tool's is refused behind it.
+        behind_name = (
+            reading.tool is not None
+            and before.endswith((wire.function_prefix + reading.tool).encode())
+            and (not reading.inside or reading.begin >= len(units) - 1)
+        )
+        goes_on = behind_name and rest[0] in _NAME_CHARACTERS
+        if goes_on or (reading.in_function_name and wire.function_prefix.encode() in before):
             names = [tool.name for tool in self._request.tools]
             message = f"the request has these tools: {', '.join(names)}"
             return (Wanted(None, "/tools", "name", names, message, in_request=True),)

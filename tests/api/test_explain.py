@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +86,68 @@ def test_a_text_that_is_right_has_the_status_0(tools: str) -> None:
     assert "not a whole turn" in explain(RIGHT[:-9], "--tools", tools, "--format", "hermes", status=0)
 
 
+def test_the_commands_of_the_pages_print_what_stands_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = Path(__file__).parents[2]
+    monkeypatch.chdir(root)
+    asked = 0
+    for page in (root / "README.md", root / "docs" / "debugging.md"):
+        for block in re.findall(
+            r"^    \$ larksong (.*\n(?:    .*\n)+)", page.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            command, *lines = block.split("\n    ")
+            done = RUNNER.invoke(app, shlex.split(command, comments=True), env={"COLUMNS": "120"})
+            printed = [line.rstrip() for line in done.stdout.splitlines()]
+            shown = [line.rstrip() for line in lines if line.strip() != "…"]
+            assert printed[: len(shown)] == shown
+            asked += 1
+    assert asked == 2
+
+
+def test_a_whole_request_says_what_of_calls_it_wants(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    other = {"type": "function", "function": {"name": "other"}}
+    wanted: list[tuple[dict[str, Any], str, str | None]] = [
+        ({}, "Hello", None),
+        ({"tool_choice": "auto"}, "Hello", None),
+        ({"tool_choice": "required"}, "Hello", "/tool_choice"),
+        ({"tool_choice": {"type": "any"}}, "Hello", "/tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "other"}}}, RIGHT, "/tool_choice"),
+        ({"tool_choice": {"type": "tool", "name": "other"}}, RIGHT, "/tool_choice"),
+        ({"min_tool_calls": 2}, RIGHT, "/min_tool_calls"),
+        ({"parallel_tool_calls": False}, f"{RIGHT}\n{RIGHT}", "/max_tool_calls"),
+    ]
+    for said, text, pointer in wanted:
+        file.write_text(json.dumps({"model": "m", "messages": [], "tools": [*TOOLS, other], **said}), "utf-8")
+        found = json.loads(
+            RUNNER.invoke(
+                app, ["explain", "--tools", str(file), "--format", "hermes", "--json"], input=text
+            ).stdout
+        )
+        assert [each["pointer"] for each in found["wanted"]] == ([pointer] if pointer else []), said
+    file.write_text(json.dumps({"tools": TOOLS, "tool_choice": "none"}), "utf-8")
+    for command in (("grammar", str(file)), ("explain", "--tools", str(file))):
+        done = RUNNER.invoke(app, command, input="Hello")
+        assert (done.exit_code, "tool_choice is none" in done.output) == (2, True)
+    file.write_text(json.dumps({"tools": TOOLS, "tool_choice": "nobody"}), "utf-8")
+    assert RUNNER.invoke(app, ["grammar", str(file)]).exit_code == 2
+
+
 def test_a_schema_is_asked_without_tools(tmp_path: Path) -> None:
     schema, text = tmp_path / "schema.json", tmp_path / "answer.json"
     schema.write_text(json.dumps(PARAMETERS), encoding="utf-8")
     text.write_text('{"unit": "celsius"}', encoding="utf-8")
     found = as_json("", "--schema", str(schema), str(text))
     assert [(each["tool"], each["pointer"]) for each in found["wanted"]] == [(None, "/required")]
+
+
+def test_nothing_that_is_shown_commands_the_terminal(tmp_path: Path) -> None:
+    hostile = "\x1b[31m\x9b2J\u202e"
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps({"properties": {hostile: {"enum": [hostile, "x"]}}}), encoding="utf-8")
+    name = json.dumps(hostile, ensure_ascii=False)
+    shown = explain(f'{{{name}: "{hostile[-1]}y"}}', "--schema", str(schema))
+    assert "␛[31m\ufffd2J\ufffd/enum" in shown.replace("\n", "").replace(" ", "")
+    assert not set(shown) & {"\x1b", "\x9b", "\u202e"}
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])

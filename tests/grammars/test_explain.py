@@ -297,10 +297,21 @@ def test_an_unknown_tool_is_explained_by_the_requests_tools(format: str) -> None
     assert wanted.value == ["get_weather", "get_time"]
 
 
+@pytest.mark.parametrize("format", format_names())
+def test_a_name_that_begins_like_a_tools_is_unknown_in_every_format(format: str) -> None:
+    text = wire_format(format).render_call("get_weather_now", {"q": "Rome"}).encode()
+    request = Request(wire_format(format), (Tool("get_weather", "", ONE),))
+    (wanted,) = explain_turn(request, engine(), list(text)).wanted
+    assert (wanted.in_request, wanted.pointer, wanted.value) == (True, "/tools", ["get_weather"])
+
+
 @pytest.mark.parametrize(
     ("policy", "text", "field"),
     [
         (CallPolicy(required=True), "¦Hello", "tool_choice"),
+        (CallPolicy(required=True, min_calls=1), "¦Hello", "tool_choice"),
+        (CallPolicy(required=True, min_calls=1, max_calls=1, only="get_time"), "¦Hello", "tool_choice"),
+        (CallPolicy(required=True, min_calls=2), "¦Hello", "min_tool_calls"),
         (CallPolicy(only="get_time"), hermes('{"city": "Rome"}').replace("get_", "get_¦"), "tool_choice"),
         (
             CallPolicy(max_calls=1),
@@ -312,10 +323,13 @@ def test_an_unknown_tool_is_explained_by_the_requests_tools(format: str) -> None
 def test_what_the_request_says_about_calls_is_named(policy: CallPolicy, text: str, field: str) -> None:
     (wanted,) = explain(Request(wire_format("hermes"), TOOLS, policy), text).wanted
     assert (wanted.in_request, wanted.pointer, wanted.keyword) == (True, f"/{field}", field)
+    said = {"tool_choice": policy.only or "required", "min_tool_calls": 2, "max_tool_calls": 1}
+    assert wanted.value == said[field]
 
 
-def test_calls_that_are_missing_are_named_at_the_end() -> None:
-    request = Request(wire_format("hermes"), TOOLS, CallPolicy(min_calls=2))
+@pytest.mark.parametrize("required", [True, False])
+def test_calls_that_are_missing_are_named_at_the_end(required: bool) -> None:
+    request = Request(wire_format("hermes"), TOOLS, CallPolicy(required=required, min_calls=2))
     found = explain_turn(request, engine(), list(hermes('{"city": "Rome"}').encode()))
     assert (found.allowed, found.complete) == (True, False)
     assert [wanted.pointer for wanted in found.wanted] == ["/min_tool_calls"]
