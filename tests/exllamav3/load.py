@@ -157,7 +157,7 @@ def measure(
         settle_down()
         clients = _clients(served.url, streams, tokens)
         attached = _Attached(served, streams, clients)
-        if alone and len(os.sched_getaffinity(0)) > 1:
+        if alone and sys.platform == "linux" and len(os.sched_getaffinity(0)) > 1:
             stack.enter_context(_a_core_of_its_own(THREAD, clients.pid))
         for _ in range(runs):
             found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
