@@ -87,7 +87,8 @@ def show(
         told = f"{each.message}\n{place} {each.pointer or '(its root)'}"
         table.add_row("wanted", each.keyword, Text(printable(told)))
     if not found.allowed and not found.wanted:
-        table.add_row("wanted", "", "no keyword refuses this: the wire format does, or JSON itself")
+        told = "no keyword refuses this: the wire format, JSON itself or the bound of numbers does"
+        table.add_row("wanted", "", told)
     for terminal in found.live:
         table.add_row("live", Text(printable(terminal.name)), Text(printable(terminal.text)))
     nearest = "  ".join(

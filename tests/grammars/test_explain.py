@@ -444,7 +444,7 @@ def test_refusals_of_random_schemas_are_explained_by_what_stands_there() -> None
                 assert at(drawn, wanted.pointer) == wanted.value, (drawn, text)
                 assert wanted.keyword in wanted.pointer.split("/"), (drawn, text)
     # Text that is JSON is refused by the schema alone. Where a keyword hides another that no grammar can
-    # enforce, nothing is said: of 2,353 such refusals it was one.
+    # enforce, nothing is said: of 4,328 such refusals it was one.
     assert refused > 50
     assert silent <= refused // 100
 
