@@ -418,6 +418,7 @@ class Turn:
                             reason,
                             self.written,
                             widened=await self._check_widened(),
+                            cached_tokens=item.cached_tokens,
                             reasoning_tokens=thought,
                             stop=stop.found,
                         )

@@ -97,18 +97,19 @@ class Metrics:
         first, between = self.first.labels(model), self.between.labels(model)
         mask, removed = self.mask.labels(model, format), self.removed.labels(model, format)
         began = time.monotonic()
-        last, seen, by_force, low, asked = began, 0, 0, 0, 0
+        last, seen, by_force, low, asked, cached = began, 0, 0, 0, 0, 0
 
         def watch(item: Step | Finish | Cut) -> None:
-            nonlocal last, seen, by_force, low, asked
+            nonlocal last, seen, by_force, low, asked, cached
             if not isinstance(item, Step):
                 reason = item.reason if isinstance(item, Finish) else item
                 self.finished.labels(model, format, reason).inc()
                 written.inc(seen)
                 forced.inc(by_force)
                 if isinstance(item, Finish):
-                    self.cached_tokens.labels(model).inc(item.cached_tokens)
-                    self.cache_hits.labels(model).inc(item.cached_tokens > 0)
+                    cached = item.cached_tokens
+                self.cached_tokens.labels(model).inc(cached)
+                self.cache_hits.labels(model).inc(cached > 0)
                 self.low_mass.labels(model, format).inc(low)
                 if asked and low * 4 > asked:
                     _logger.warning(
@@ -117,6 +118,7 @@ class Metrics:
                         *(low, asked, self._low_mass, format, model),
                     )
                 return
+            cached = item.cached_tokens
             now = time.monotonic()
             (between if seen else first).observe(now - last)
             last = now

@@ -165,6 +165,8 @@ class Step(NamedTuple):
     """The probability, from 0 to 1, that the mask left; None where nobody knows."""
     mask_seconds: float = 0.0
     """What finding the mask took."""
+    cached_tokens: int = 0
+    """As in `Finish`, for those who do not read that far; 0 where it is not known yet."""
 
 
 @dataclass(frozen=True, slots=True)

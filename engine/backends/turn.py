@@ -110,7 +110,16 @@ class Turn:
                 return (self._finish("length" if limited else "stop", events + self._matcher.finish()),)
         elapsed = time.perf_counter() - self._began
         step = Step(
-            token, text, events, allowed, elapsed, forced, look.logprobs, look.kept, self._mask_seconds
+            token,
+            text,
+            events,
+            allowed,
+            elapsed,
+            forced,
+            look.logprobs,
+            look.kept,
+            self._mask_seconds,
+            self.cached_tokens,
         )
         self._mask_seconds = 0.0
         self._left -= 1

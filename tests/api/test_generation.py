@@ -1,13 +1,17 @@
 """What a model's own settings make of a request."""
 
+from collections.abc import AsyncGenerator
+
 import openai
 import pytest
 from tokenizers import AddedToken
 
-from larksong.api.generation import Model, TurnRequest
+from larksong.api.generation import Model, Turn, TurnEnd, TurnPlan, TurnRequest
 from larksong.api.logprobs import LogprobWriter
-from larksong.engine.backends.base import Sampling, Step
+from larksong.api.metrics import Metrics
+from larksong.engine.backends.base import Finish, Sampling, Step
 from larksong.engine.backends.replay import ReplayBackend
+from larksong.engine.events import Content
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, wire_format
 from tests.api.serving import serving
@@ -70,3 +74,16 @@ def test_columns_of_the_logits_that_no_token_has_read_as_nothing() -> None:
     taken = logprobs.take()
     assert taken is not None
     assert taken["content"][0]["bytes"] is None
+
+
+async def test_an_answer_that_a_stop_text_ends_tells_what_of_its_prompt_was_known() -> None:
+    async def items() -> AsyncGenerator[Step | Finish, None]:
+        yield Step(1, b"a STOP", (Content(b"a STOP"),), 5, 0.1, cached_tokens=7)
+
+    metrics = Metrics()
+    turn = Turn(TurnPlan(10, 100, clamped=False, stops=("STOP",), widened=()), items())
+    turn.watch = metrics.watch("m", "hermes", 10)
+    *_, end = [item async for item in turn.run()]
+    assert isinstance(end, TurnEnd)
+    assert (end.stop, end.cached_tokens) == ("STOP", 7)
+    assert 'larksong_cached_prompt_tokens_total{model="m"} 7.0' in metrics.text().decode()
