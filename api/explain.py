@@ -187,7 +187,7 @@ def _tokens(tokenizer: Path | None, eos: str | None) -> tuple[Engine, Callable[[
 
 
 def _token_text(vocabulary: Vocabulary, token: int) -> str:
-    data = vocabulary.tokens[token] if token < len(vocabulary.tokens) else b""
+    data = vocabulary.text(token)
     if data:
         return data.decode(errors="replace")
     return next((name for name, each in vocabulary.special.items() if each == token), "")

@@ -139,7 +139,7 @@ class Compat:
 
     def feed(self, token: int) -> Read:
         """See Source."""
-        data = self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
+        data = self._vocabulary.text(token)
         return (), self._stream.feed(self._decoder.decode(data) if data else self._markers.get(token, ""))
 
     def finish(self) -> Read:
@@ -181,4 +181,4 @@ def _events(writer: EventWriter, events: Events) -> list[EventInfo]:
 
 
 def _is_special(vocabulary: Vocabulary, token: int) -> bool:
-    return token >= len(vocabulary.tokens) or not vocabulary.tokens[token]
+    return not vocabulary.text(token)

@@ -96,7 +96,7 @@ class Turn:
 
         `allowed`: how many tokens the mask of this step allowed. `forced`: it was not sampled.
         """
-        text = self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
+        text = self._vocabulary.text(token)
         if self._matcher is None:
             if token in self._vocabulary.eos_ids:
                 return (self._finish("stop", ()),)

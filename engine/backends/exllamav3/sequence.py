@@ -142,7 +142,7 @@ class Sequence:
             self._given += 1
             yield Step(
                 token.token,
-                self._text(token.token),
+                self._vocabulary.text(token.token),
                 token.events,
                 token.allowed,
                 token.at - self._began,
@@ -158,13 +158,10 @@ class Sequence:
         for number, token in enumerate(_tokens(result)):
             if token in self._vocabulary.eos_ids:
                 return
-            text = self._text(token)
+            text = self._vocabulary.text(token)
             events: Events = (Content(text),) if text else ()
             logprobs = known[number] if number < len(known) else None
             yield Step(token, text, events, self._vocabulary.width, now, False, logprobs)
-
-    def _text(self, token: int) -> bytes:
-        return self._vocabulary.tokens[token] if token < len(self._vocabulary.tokens) else b""
 
 
 def _may_come(text: str) -> bool:
