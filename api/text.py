@@ -17,6 +17,9 @@ _WHOLE_ESCAPES = re.compile(
     re.VERBOSE,
 )
 
+# `json.dumps` with an argument makes an encoder for every text.
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+
 
 class PlainText:
     """Raw text: holds back at most the bytes of one unfinished code point; malformed bytes become U+FFFD."""
@@ -41,7 +44,7 @@ class EscapedText:
 
     def feed(self, data: bytes) -> str:
         """The JSON-escaped text that `data` completes."""
-        return json.dumps(self._text.feed(data), ensure_ascii=False)[1:-1]
+        return _quoted(self._text.feed(data))[1:-1]
 
 
 class JsonText:

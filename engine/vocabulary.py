@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
 
+import numpy as np
 from tokenizers import AddedToken, Tokenizer
 
 from larksong.engine.errors import EngineError
@@ -119,8 +120,10 @@ class Vocabulary:
     def fingerprint(self) -> str:
         """SHA-256 (hex) of the content: equal for two vocabularies that a grammar cannot tell apart."""
         digest = hashlib.sha256()
-        digest.update(json.dumps([self.width, sorted(self.eos_ids), sorted(self.special.items())]).encode())
-        digest.update(b"".join(len(token).to_bytes(4, "little") + token for token in self.tokens))
+        apart = [len(self.tokens), self.width, sorted(self.eos_ids), sorted(self.special.items())]
+        digest.update(json.dumps(apart).encode())
+        digest.update(np.fromiter(map(len, self.tokens), "<u4", len(self.tokens)).tobytes())
+        digest.update(b"".join(self.tokens))
         return digest.hexdigest()
 
 
