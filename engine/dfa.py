@@ -98,7 +98,7 @@ class Words:
             built = [DEAD] * 256
             for byte, following in self.edges[state].items():
                 built[byte] = following
-            row = self._rows[state] = array("i", built)
+            row = self._rows[state] = array("h" if len(self.edges) < 1 << 15 else "i", built)
         return row
 
     def accepts(self, state: int) -> bool:

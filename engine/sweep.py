@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -54,11 +55,15 @@ class Sweeper:
 
     def __init__(self, dfa: DFA, begins: Callable[[int], bool] = lambda state: False) -> None:
         self._dfa, self._begins_character = dfa, begins
-        self._table = np.zeros((16, 256), np.int64)
-        self._begins = np.zeros(16, np.int64)
+        # Most automata are words, which nobody sweeps.
+        self._table = np.zeros((0, 256), np.int64)
+        self._begins = np.zeros(0, np.int64)
         self._known: set[int] = set()
-        self._interior = Interior(dfa)
         self._lock = threading.Lock()
+
+    @cached_property
+    def _interior(self) -> Interior:
+        return Interior(self._dfa)
 
     def sweep(self, state: int, position: Position, *, ends: bool = True) -> Sweep:
         """Read all tokens of `position` from `state` on; without `ends` whole branches at once."""
@@ -180,7 +185,7 @@ class Sweeper:
     def _make_room(self, state: int) -> None:
         """Rows up to `state`: of many states few are read, and what was never written takes no memory."""
         if state >= len(self._table):
-            size, known = 1 << state.bit_length(), list(self._known)
+            size, known = max(16, 1 << state.bit_length()), list(self._known)
             table, begins = np.zeros((size, 256), np.int64), np.zeros(size, np.int64)
             table[known], begins[known] = self._table[known], self._begins[known]
             self._table, self._begins = table, begins
