@@ -72,9 +72,12 @@ def test_every_list_of_a_request_is_refused_at_its_first_wrong_entry(request_typ
 def test_a_million_faults_are_one_error(http: httpx.Client, changes: dict[str, Any], param: str) -> None:
     body = {"model": "recorded", "messages": [{"role": "user", "content": "hi"}], **changes}
     text = json.dumps(body)
-    begin = time.monotonic()
-    answer = http.post("/chat/completions", content=text, headers={"content-type": "application/json"})
-    assert time.monotonic() - begin < 5  # to report them all took ten times as long
+    times: list[float] = []
+    while len(times) < 3 and min(times, default=5) >= 5:  # other work may hold one up
+        begin = time.monotonic()
+        answer = http.post("/chat/completions", content=text, headers={"content-type": "application/json"})
+        times.append(time.monotonic() - begin)
+    assert min(times) < 5  # to report them all took ten times as long
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
 
 

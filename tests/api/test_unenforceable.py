@@ -170,7 +170,7 @@ async def test_a_value_that_takes_too_long_counts_as_broken(monkeypatch: pytest.
     text = json.dumps("a" * 60 + "!")
     broken = await broken_keywords({"pattern": r"^((a+)+)\1$"}, [text], {"pattern"}, formats=True)
     assert broken == {"pattern"}
-    assert time.monotonic() - begin < 20
+    assert time.monotonic() - begin < 60
 
 
 async def test_a_value_that_cannot_be_validated_counts_as_broken() -> None:

@@ -394,7 +394,7 @@ HUGE = {
 def test_an_end_too_far_away_is_out_of_reach_and_costs_no_time(name: str, kind: str) -> None:
     value = HUGE[kind]
     tools = [Tool("f", "", {"type": "object", "properties": {"a": value}, "required": ["a"]})]
-    began = time.process_time()
+    began = time.thread_time()
     for policy in (REQUIRED, CallPolicy()):
         start = matcher(name, policy=policy, tools=tools)
         calls = wire_format(name).render_calls([("f", {"a": "ab" if value["type"] == "string" else [1, 1]})])
@@ -407,11 +407,11 @@ def test_an_end_too_far_away_is_out_of_reach_and_costs_no_time(name: str, kind: 
             assert allowed(start.mask_within(10)) <= allowed(start.mask())
             events += start.advance(token)
         assert FunctionOpen("f") in events
-    assert time.process_time() - began < 15  # without a limit it takes minutes
+    assert time.thread_time() - began < 60  # without a limit it takes minutes
 
 
 @FORMATS
 def test_so_many_calls_that_they_never_end_cost_no_time(name: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert matcher(name, policy=CallPolicy(required=True, min_calls=10**9)).needed() == FOREVER
-    assert time.process_time() - began < 15  # without a limit it takes minutes
+    assert time.thread_time() - began < 60  # without a limit it takes minutes

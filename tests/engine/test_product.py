@@ -149,4 +149,4 @@ def test_rows_asked_for_one_by_one_do_not_repeat_the_search() -> None:
         state = dfa.row(state)[ord("a")]
     assert run(dfa, b"a" * 3000 + b"b")
     assert not run(dfa, b"a" * 1998 + b"b")
-    assert time.perf_counter() - begin < 20  # a search anew for each state takes minutes
+    assert time.perf_counter() - begin < 60  # a search anew for each state takes minutes

@@ -255,7 +255,7 @@ def test_a_hostile_schema_is_built_or_refused_quickly(make: Any) -> None:
         except (InvalidSchema, Unenforceable) as error:
             said = str(error)
         assert len(said) < 3000
-        assert time.thread_time() - begun < 10  # a second on idle cores; without limits it takes minutes
+        assert time.thread_time() - begun < 60  # a second on idle cores; without limits it takes minutes
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="measures forked processes")
