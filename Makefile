@@ -33,7 +33,7 @@ test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
 
 test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end parse on 50,000 texts a format
-	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/test_compat.py --timeout 3600 $(ARGS)
+	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/turns/test_compat.py --timeout 3600 $(ARGS)
 
 test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, and 12,000 generated ones, compared with jsonschema
 	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py tests/grammars/test_generated_instances.py -k "random_schemas or generated" --timeout 36000 $(ARGS)
@@ -42,7 +42,7 @@ test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish
 	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)
 
 test-masks: $(VENV)/stamp-dev  ## 2,000 masks of each of four vocabularies against all tokens byte by byte; threads for 60 s
-	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
+	LARKSONG_CONFIGURATIONS=134 LARKSONG_SECONDS=60 $(BIN)/python -m pytest tests/engine/parsing/test_masks.py tests/engine/test_threads.py -k "random_configurations or for_a_while" --timeout 36000 $(ARGS)
 
 test-clients: $(VENV)/stamp-clients  ## run JavaScript clients against the server (needs npm's registry)
 	$(BIN)/python -m pytest -m node tests/clients $(ARGS)

@@ -16,23 +16,23 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from larksong.api import logs
-from larksong.api.bench_command import bench
-from larksong.api.chat_terminal.command import chat
-from larksong.api.check import command as check
-from larksong.api.command_errors import fail
-from larksong.api.command_input import NoTools, lines_of, listed_tools, read_json
-from larksong.api.command_model import loaded
-from larksong.api.compat import NoCompat
-from larksong.api.ending import KEEP_ALIVE_SECONDS, Server
-from larksong.api.explain import command as explain
-from larksong.api.grammar_command import grammar
-from larksong.api.models import check_model
-from larksong.api.parse import parse_record
-from larksong.api.readable_json import readable_json
+from larksong.api.commands.bench.command import bench
+from larksong.api.commands.chat.command import chat
+from larksong.api.commands.check import command as check
+from larksong.api.commands.explain import command as explain
+from larksong.api.commands.grammar import grammar
+from larksong.api.commands.input import NoTools, lines_of, listed_tools, read_json
+from larksong.api.commands.model import loaded
+from larksong.api.http import logs
+from larksong.api.offline.parse import parse_record
+from larksong.api.runtime.readable_json import readable_json
+from larksong.api.runtime.shutdown import KEEP_ALIVE_SECONDS, Server
 from larksong.api.server import create_app
-from larksong.api.settings import explained
-from larksong.api.settings_flags import load_settings, option, with_settings
+from larksong.api.settings.command_errors import fail
+from larksong.api.settings.flags import load_settings, option, with_settings
+from larksong.api.settings.models import check_model
+from larksong.api.settings.settings import explained
+from larksong.api.turns.compat import NoCompat
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
 from larksong.grammars import UnknownFormat, wire_format
@@ -111,7 +111,7 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
     that were asked for came and fit their schemas.
     """
     try:
-        from larksong.api.demo import run
+        from larksong.api.commands.demo import run
     except ModuleNotFoundError as error:
         fail(f"the demo needs {error.name}: pip install 'larksong[demo]'")
     console = Console()

@@ -18,11 +18,11 @@ from weakref import WeakKeyDictionary
 
 from exllamav3 import Filter, Tokenizer
 
-from larksong.api.chat_requests import tool
-from larksong.api.chat_responses import choice_delta
-from larksong.api.deltas import CallDelta, Delta
-from larksong.api.emitter import DeltaEmitter
-from larksong.api.schemas import ChoiceDelta, ToolSpec
+from larksong.api.openai_chat.requests import tool
+from larksong.api.openai_chat.responses import choice_delta
+from larksong.api.openai_chat.schemas import ChoiceDelta, ToolSpec
+from larksong.api.turns.deltas import CallDelta, Delta
+from larksong.api.turns.emitter import DeltaEmitter
 from larksong.engine.backends.exllamav3.filter import MatcherFilter
 from larksong.engine.backends.exllamav3.vocabulary import encoder_of, vocabulary_of
 from larksong.engine.engine import Engine

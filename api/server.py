@@ -13,23 +13,25 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
-from larksong.api import chat, completions, health, token_routes
-from larksong.api.answers import MAX_TOKENS_HEADER
 from larksong.api.anthropic import routes as anthropic
-from larksong.api.auth import ApiKeys, KeyCheck
-from larksong.api.body_json import given_name
-from larksong.api.body_limit import BodyLimit
-from larksong.api.cors_settings import origins_of
-from larksong.api.error_response import error_response
 from larksong.api.errors import ApiError, ServerFault, invalid_request
-from larksong.api.generation import Model
+from larksong.api.http import health
+from larksong.api.http.answers import MAX_TOKENS_HEADER
+from larksong.api.http.auth import ApiKeys, KeyCheck
+from larksong.api.http.body_json import given_name
+from larksong.api.http.body_limit import BodyLimit
+from larksong.api.http.error_response import error_response
+from larksong.api.http.logs import AccessLog
+from larksong.api.http.served import Served
 from larksong.api.inspector import routes as inspector
 from larksong.api.inspector.live import LiveTurns
-from larksong.api.logs import AccessLog
+from larksong.api.openai_chat import routes as openai_chat
+from larksong.api.openai_chat.schemas import ErrorShape, ModelCard, ModelList
+from larksong.api.raw_text import completions, tokens
 from larksong.api.responses import routes as responses
-from larksong.api.schemas import ErrorShape, ModelCard, ModelList
-from larksong.api.served import Served
-from larksong.api.settings import Settings
+from larksong.api.settings.cors_settings import origins_of
+from larksong.api.settings.settings import Settings
+from larksong.api.turns.generation import Model
 
 # What the event loop waits for each thread that computes (the model's, workers'), at most; Python's 5 ms are
 # a delay that readers of a stream notice when a few threads do.
@@ -56,7 +58,7 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
 
     app = FastAPI(title="Larksong", lifespan=lifespan, responses=dict(_ERRORS))  # type: ignore[arg-type]
     app.state.served = served
-    for routes in (chat, completions, anthropic, responses, token_routes, health):
+    for routes in (openai_chat, completions, anthropic, responses, tokens, health):
         app.include_router(routes.router)
     open_paths: tuple[str, ...] = health.OPEN_PATHS
     if settings.inspector:

@@ -22,8 +22,8 @@ from benchmarks import environment
 from benchmarks.contender import Words
 from benchmarks.larksong_engine import Larksong
 from benchmarks.workload import FORMATS, Workload, qwen
-from larksong.api.bench_timing import Spread, median
-from larksong.api.bench_workload import request
+from larksong.api.commands.bench.timing import Spread, median
+from larksong.api.commands.bench.workload import request
 from larksong.engine.backends.sampler import MaskBias
 
 Row = NDArray[np.float32]

@@ -1,8 +1,8 @@
 """`python -m benchmarks.budget`: what it costs to know the shortest end everywhere, and to keep to it.
 
-The workload's turns (see `larksong.api.bench_workload`) among tools that were never seen before, Qwen's
-vocabulary. At each token: the mask, what the filter adds while the limit is far away, the shortest way to the
-end, and the mask with just enough tokens left. CPU time of the thread, in milliseconds.
+The workload's turns (see `larksong.api.commands.bench.workload`) among tools that were never seen
+before, Qwen's vocabulary. At each token: the mask, what the filter adds while the limit is far away, the
+shortest way to the end, and the mask with just enough tokens left. CPU time of the thread, in milliseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.workload import TOOL_COUNTS, Workload, qwen
-from larksong.api.bench_workload import request
+from larksong.api.commands.bench.workload import request
 from larksong.engine.engine import Engine
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, format_names, wire_format

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.workload import Workload
-from larksong.api.bench_timing import Contender, Cursor
-from larksong.api.bench_workload import Request
+from larksong.api.commands.bench.timing import Contender, Cursor
+from larksong.api.commands.bench.workload import Request
 
 Words = NDArray[np.int32]
 Forced = Callable[[], Sequence[int]]

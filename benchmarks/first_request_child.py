@@ -17,8 +17,8 @@ def main(name: str, format: str, tokenizer: str, width: str, eos: str, started: 
     from benchmarks.engines import factory
     from benchmarks.environment import rss
     from benchmarks.workload import Workload
-    from larksong.api.bench_timing import time_turn
-    from larksong.api.bench_workload import request
+    from larksong.api.commands.bench.timing import time_turn
+    from larksong.api.commands.bench.workload import request
 
     # What the benchmark itself imports holds most of Larksong's own imports: they count for Larksong alone.
     origin = perf_counter() if name != "larksong" else float(started)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.contender import Engine, count_forced
 from benchmarks.workload import Workload
-from larksong.api.bench_workload import Request
+from larksong.api.commands.bench.workload import Request
 from larksong.grammars import GrammarsError, Tool, wire_format
 
 _FORMAT = "qwen3_coder"

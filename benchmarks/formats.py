@@ -19,9 +19,9 @@ from tokenizers import AddedToken, Tokenizer
 
 from benchmarks import environment
 from benchmarks.workload import qwen
-from larksong.api.bench import LarksongBench, Situation, cases, take
-from larksong.api.bench_timing import Figures, Samples, time_turn
-from larksong.api.bench_workload import turn
+from larksong.api.commands.bench.measure import LarksongBench, Situation, cases, take
+from larksong.api.commands.bench.timing import Figures, Samples, time_turn
+from larksong.api.commands.bench.workload import turn
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import format_names
 from larksong.grammars.formats.deepseek_dsml import DSML

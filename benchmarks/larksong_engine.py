@@ -6,8 +6,8 @@ from importlib.metadata import version
 
 from benchmarks.contender import Forced, Words
 from benchmarks.workload import Workload
-from larksong.api.bench import LarksongBench
-from larksong.api.bench_timing import Cursor
+from larksong.api.commands.bench.measure import LarksongBench
+from larksong.api.commands.bench.timing import Cursor
 from larksong.engine.vocabulary import Vocabulary
 
 

@@ -9,9 +9,9 @@ from time import perf_counter
 
 from benchmarks.larksong_engine import Larksong
 from benchmarks.workload import Workload
-from larksong.api.bench_timing import median
-from larksong.api.bench_workload import request, turn
-from larksong.api.emitter import DeltaEmitter
+from larksong.api.commands.bench.timing import median
+from larksong.api.commands.bench.workload import request, turn
+from larksong.api.turns.emitter import DeltaEmitter
 from larksong.grammars import wire_format
 
 TOKENS = 30_000

@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from tokenizers import Tokenizer
 
-from larksong.api.garbage import settle_down
+from larksong.api.runtime.gc_tuning import settle_down
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.engines import factory
 from benchmarks.environment import rss
 from benchmarks.workload import qwen
-from larksong.api.bench_workload import request
+from larksong.api.commands.bench.workload import request
 
 SEQUENCES = 1_000
 TOOL_SETS = 50

@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.report import Results
 from benchmarks.workload import FORMATS
-from larksong.api.bench import Situation
-from larksong.api.bench_timing import Figures
+from larksong.api.commands.bench.measure import Situation
+from larksong.api.commands.bench.timing import Figures
 
 _TOOLS = 10
 _PERCENTILES = ("p50", "p90", "p99", "max")

@@ -12,7 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from larksong.api.parse import TurnParser
+from larksong.api.offline.parse import TurnParser
 from larksong.grammars import Tool, format_names, wire_format
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -13,9 +13,9 @@ from benchmarks.forced_calls import ForcedCalls
 from benchmarks.long_string import LongString
 from benchmarks.turns import Checked, Record
 from benchmarks.workload import FORMATS, SHORT, TOOL_COUNTS
-from larksong.api.bench import Situation
-from larksong.api.bench_timing import Figures
-from larksong.api.bench_workload import RESPONSE_FORMAT
+from larksong.api.commands.bench.measure import Situation
+from larksong.api.commands.bench.timing import Figures
+from larksong.api.commands.bench.workload import RESPONSE_FORMAT
 
 OURS = "larksong"
 

@@ -16,7 +16,7 @@ from benchmarks.engines import NAMES, factory
 from benchmarks.larksong_engine import Larksong
 from benchmarks.report import OURS, Results, goals, show
 from benchmarks.workload import FORMATS, TOOL_COUNTS, Workload, qwen
-from larksong.api.bench import cases
+from larksong.api.commands.bench.measure import cases
 
 PARTS = ("turns", "first_request", "long_string", "memory", "apply", "forced_calls")
 

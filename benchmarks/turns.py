@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks import environment
 from benchmarks.contender import Engine, check, count_forced
 from benchmarks.workload import Workload
-from larksong.api.bench import Case, Situation, take
-from larksong.api.bench_timing import Figures, Samples, time_turn
+from larksong.api.commands.bench.measure import Case, Situation, take
+from larksong.api.commands.bench.timing import Figures, Samples, time_turn
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tokenizers import Tokenizer
 
-from larksong.api.bench_workload import RESPONSE_FORMAT, turn
+from larksong.api.commands.bench.workload import RESPONSE_FORMAT, turn
 from larksong.engine.backends.model_store import cache_folder
 from tests.support.qwen_tokenizer import qwen_tokenizer
 

@@ -21,14 +21,14 @@ from rich.table import Table
 from rich.text import Text
 from tokenizers import Tokenizer
 
+from larksong.engine.automata.regex import compile_regex
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.engine import Engine
+from larksong.engine.grammar.terminals import JsonString, TextUntil
+from larksong.engine.lexing.trie import Trie
 from larksong.engine.matcher import Matcher
-from larksong.engine.regex import compile_regex
-from larksong.engine.tables import Symbols
-from larksong.engine.terminals import JsonString, TextUntil
-from larksong.engine.trie import Trie
+from larksong.engine.parsing.tables import Symbols
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.element_format import letter_stops

@@ -7,14 +7,14 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from larksong.engine import precomputed
-from larksong.engine.automaton import Automaton
 from larksong.engine.errors import NoEndToken
 from larksong.engine.forced import Encode, ForcedTokens
-from larksong.engine.grammar import Grammar
-from larksong.engine.lexemes import Lexemes
+from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.lexing.disk_cache import load, path_for, restore_walks, save, walk_arrays
+from larksong.engine.lexing.terminal_automata import TerminalAutomata
+from larksong.engine.lexing.trie import Trie
 from larksong.engine.matcher import Matcher
-from larksong.engine.trie import Trie
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
@@ -45,37 +45,37 @@ class Engine:
         if not vocabulary.eos_ids:
             raise NoEndToken
         self.vocabulary = vocabulary
-        self._path = precomputed.path_for(vocabulary.fingerprint, disk_cache)
-        arrays = precomputed.load(self._path)
+        self._path = path_for(vocabulary.fingerprint, disk_cache)
+        arrays = load(self._path)
         self._loaded = arrays is not None
         self.trie = Trie(vocabulary.tokens, vocabulary.width, arrays)
-        self._lexemes = Lexemes(self.trie)
+        self._terminal_automata = TerminalAutomata(self.trie)
         self._forced = ForcedTokens(vocabulary, self.trie, encode)
         if arrays is not None:
-            for name, lexeme in self._lexemes.shared.items():
-                precomputed.restore_walks(name, lexeme, self.trie, arrays)
-        self._automata: OrderedDict[int, Automaton] = OrderedDict()
+            for name, automaton in self._terminal_automata.shared.items():
+                restore_walks(name, automaton, self.trie, arrays)
+        self._automata: OrderedDict[int, TokenAutomaton] = OrderedDict()
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Do now, and keep on disk, what does not depend on any request. Takes about a second once."""
-        for lexeme in self._lexemes.shared.values():
-            lexeme.walk_all_states()
+        for automaton in self._terminal_automata.shared.values():
+            automaton.walk_all_states()
         if not self._loaded:
             arrays = dict(self.trie.arrays)
-            for name, lexeme in self._lexemes.shared.items():
-                arrays |= precomputed.walk_arrays(name, lexeme)
-            precomputed.save(self._path, arrays)
+            for name, automaton in self._terminal_automata.shared.items():
+                arrays |= walk_arrays(name, automaton)
+            save(self._path, arrays)
             self._loaded = True
 
-    def automaton(self, grammar: Grammar) -> Automaton:
+    def automaton(self, grammar: Grammar) -> TokenAutomaton:
         """The token automaton of a grammar: the same one as long as it is kept."""
         with self._lock:
             found = self._automata.pop(id(grammar), None)
             if found is None or found.size() > self._cache_bytes // 2:
                 # An automaton grows with what is written; one that has grown too large is begun anew.
-                found = Automaton(grammar, self.vocabulary, self._lexemes)
+                found = TokenAutomaton(grammar, self.vocabulary, self._terminal_automata)
             self._make_room()
             self._automata[id(grammar)] = found
         return found
@@ -85,8 +85,8 @@ class Engine:
         while self._automata and (total > self._cache_bytes or len(self._automata) >= _KEPT_AUTOMATA):
             _, oldest = self._automata.popitem(last=False)
             total -= oldest.size()
-        if self._lexemes.meter.bytes > self._cache_bytes // 2:
-            self._lexemes.forget()
+        if self._terminal_automata.meter.bytes > self._cache_bytes // 2:
+            self._terminal_automata.forget()
 
     def matcher(self, grammar: Grammar) -> Matcher:
         """A matcher at the beginning of a turn."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from larksong.engine.automaton import Automaton
-from larksong.engine.stack import Configuration
-from larksong.engine.terminals import Keys, Role, Sub
+from larksong.engine.grammar.terminals import Keys, Role, Sub
+from larksong.engine.parsing.stack import Configuration
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary
 
 NEAREST = 5
@@ -40,7 +40,7 @@ class Explanation:
     nearest: tuple[int, ...]
 
 
-def explain(automaton: Automaton, configuration: Configuration, piece: int | bytes) -> Explanation:
+def explain(automaton: TokenAutomaton, configuration: Configuration, piece: int | bytes) -> Explanation:
     """Explains a token id, or bytes of no particular token, at a configuration."""
     tokens = automaton.vocabulary.tokens
     data = piece
@@ -59,7 +59,7 @@ def explain(automaton: Automaton, configuration: Configuration, piece: int | byt
     return Explanation(allowed, offset, live(here), nearest(automaton, configuration, data))
 
 
-def read(automaton: Automaton, configuration: Configuration, data: bytes) -> tuple[int, Configuration]:
+def read(automaton: TokenAutomaton, configuration: Configuration, data: bytes) -> tuple[int, Configuration]:
     """How many bytes of `data` can be read, and where they lead. Nothing is kept of it."""
     for at in range(len(data)):
         edge = automaton.edges.step(configuration, data[at : at + 1])
@@ -75,7 +75,7 @@ def live(configuration: Configuration) -> tuple[LiveTerminal, ...]:
     for thread in configuration.threads:
         terminal = thread.bound.terminal
         definition = terminal.definition
-        text = thread.bound.lexeme.definition.lark() if isinstance(definition, Keys) else None
+        text = thread.bound.automaton.definition.lark() if isinstance(definition, Keys) else None
         if text is None and not isinstance(definition, Sub | Keys):
             text = definition.lark()
         found[LiveTerminal(terminal.name, terminal.role, text or "")] = None
@@ -83,7 +83,7 @@ def live(configuration: Configuration) -> tuple[LiveTerminal, ...]:
 
 
 def nearest(
-    automaton: Automaton, configuration: Configuration, data: bytes, count: int = NEAREST
+    automaton: TokenAutomaton, configuration: Configuration, data: bytes, count: int = NEAREST
 ) -> tuple[int, ...]:
     """Allowed tokens: those first that share the longest beginning with `data`, then the shortest of them."""
     mask = automaton.end_mask if configuration.end else automaton.mask(configuration)

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.automaton import Automaton
-from larksong.engine.dfa import DEAD
-from larksong.engine.lexeme import Lexeme
-from larksong.engine.stack import Configuration
-from larksong.engine.trie import Position, Trie
+from larksong.engine.automata.dfa import DEAD
+from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
+from larksong.engine.lexing.trie import Position, Trie
+from larksong.engine.parsing.stack import Configuration
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary
 
 Encode = Callable[[str], Sequence[int]]
@@ -84,7 +84,9 @@ class ForcedTokens:
         # The same texts are forced in many configurations and by many requests.
         self._ending = lru_cache(self._ENDINGS)(self._find_ending)
 
-    def after(self, automaton: Automaton, configuration: Configuration, sampled: Sequence[int]) -> Tokens:
+    def after(
+        self, automaton: TokenAutomaton, configuration: Configuration, sampled: Sequence[int]
+    ) -> Tokens:
         """The tokens that must come next; `sampled` are the tokens of the turn so far."""
         plan = configuration.plan
         if plan is None:
@@ -100,7 +102,9 @@ class ForcedTokens:
             plan.known[before] = tokens
         return tokens
 
-    def likely(self, automaton: Automaton, configuration: Configuration, sampled: Sequence[int]) -> Tokens:
+    def likely(
+        self, automaton: TokenAutomaton, configuration: Configuration, sampled: Sequence[int]
+    ) -> Tokens:
         """Tokens that will probably come next, the forced ones first: to be checked, never to be taken.
 
         Behind what is certain: the rest of the forced text as it is cut if nothing changes its end, and the
@@ -190,7 +194,7 @@ class ForcedTokens:
 
     # -- what is forced
 
-    def _plan(self, automaton: Automaton, configuration: Configuration) -> Plan:
+    def _plan(self, automaton: TokenAutomaton, configuration: Configuration) -> Plan:
         parts: list[bytes | int] = []
         while not configuration.end:
             special = _only_special(configuration)
@@ -219,7 +223,7 @@ class ForcedTokens:
             return Plan(likely, fixed, probes, cuts, {}, likely, {})
         return Plan(tuple(parts), 0, (), (), {}, likely, {})
 
-    def _forced_text(self, automaton: Automaton, begin: Configuration) -> tuple[bytes, Configuration]:
+    def _forced_text(self, automaton: TokenAutomaton, begin: Configuration) -> tuple[bytes, Configuration]:
         """The forced text up to a choice, an end or a special token, and where it leads."""
         configuration = begin
         text = b""
@@ -233,7 +237,9 @@ class ForcedTokens:
         shorter = self._read(automaton, begin, whole) if len(whole) < len(text) else configuration
         return (whole, shorter) if shorter is not None else (b"", begin)
 
-    def _read(self, automaton: Automaton, configuration: Configuration, data: bytes) -> Configuration | None:
+    def _read(
+        self, automaton: TokenAutomaton, configuration: Configuration, data: bytes
+    ) -> Configuration | None:
         """Where `data` leads, in the longest tokens that there are; None where it is refused."""
         at = 0
         while at < len(data):
@@ -253,21 +259,21 @@ class ForcedTokens:
 
     # -- what may come behind it
 
-    def _next(self, automaton: Automaton, configuration: Configuration) -> tuple[frozenset[int], bool]:
+    def _next(self, automaton: TokenAutomaton, configuration: Configuration) -> tuple[frozenset[int], bool]:
         """The bytes that may come next, and whether a special token may."""
         legal: set[int] = set()
         ends = configuration.end
         for thread in configuration.threads:
-            lexeme, state = thread.bound.lexeme, thread.state
-            if lexeme.special:
+            terminal, state = thread.bound.automaton, thread.state
+            if terminal.special:
                 ends = True
-            elif lexeme.accepts(state):
+            elif terminal.accepts(state):
                 # What follows a terminal that may end here is not told by its own automaton.
                 mask = automaton.mask(configuration)
                 allowed = self._bytes[_chosen(mask, self._byte_ids)].tolist()
                 return frozenset(allowed), bool(_chosen(mask, self._special_ids).any())
             else:
-                legal.update(_legal(lexeme, state))
+                legal.update(_legal(terminal, state))
         return frozenset(legal), ends
 
     def _find_ending(
@@ -298,9 +304,9 @@ def _only_special(configuration: Configuration) -> int | None:
     """The one special token that can come, where nothing else can."""
     ids: frozenset[int] = frozenset()
     for thread in configuration.threads:
-        if not thread.bound.lexeme.special:
+        if not thread.bound.automaton.special:
             return None
-        ids |= thread.bound.lexeme.special
+        ids |= thread.bound.automaton.special
     return next(iter(ids)) if len(ids) == 1 else None
 
 
@@ -309,10 +315,10 @@ def _rest_of_marker(configuration: Configuration) -> bytes:
     if len(configuration.threads) != 1:
         return b""
     (thread,) = configuration.threads
-    lexeme = thread.bound.lexeme
-    if lexeme.text is None or len(lexeme.held(thread.state)) < _BEGUN:
+    automaton = thread.bound.automaton
+    if automaton.text is None or len(automaton.held(thread.state)) < _BEGUN:
         return b""
-    paths = [tuple(path) for path in lexeme.text.paths(lexeme.node(thread.state))]
+    paths = [tuple(path) for path in automaton.text.paths(automaton.node(thread.state))]
     return bytes(reduce(_shared, paths)) if paths else b""
 
 
@@ -321,33 +327,33 @@ def _forced_bytes(configuration: Configuration) -> bytes:
     if len(configuration.threads) == 1:
         # Inside one terminal its own automaton tells all.
         (thread,) = configuration.threads
-        lexeme, state = thread.bound.lexeme, thread.state
+        automaton, state = thread.bound.automaton, thread.state
         text = bytearray()
-        while (byte := _forced_byte(lexeme, state)) is not None:
+        while (byte := _forced_byte(automaton, state)) is not None:
             text.append(byte)
-            state = lexeme.row(state)[byte]
-            if lexeme.final(state):
+            state = automaton.row(state)[byte]
+            if automaton.final(state):
                 break
         return bytes(text)
-    found = {_forced_byte(thread.bound.lexeme, thread.state) for thread in configuration.threads}
+    found = {_forced_byte(thread.bound.automaton, thread.state) for thread in configuration.threads}
     byte = found.pop() if len(found) == 1 else None
     return b"" if byte is None else bytes([byte])
 
 
-def _forced_byte(lexeme: Lexeme, state: int) -> int | None:
-    if lexeme.special or lexeme.accepts(state):
+def _forced_byte(automaton: TerminalAutomaton, state: int) -> int | None:
+    if automaton.special or automaton.accepts(state):
         return None
-    if lexeme.words is None and lexeme.row(state).count(DEAD) != 255:
+    if automaton.words is None and automaton.row(state).count(DEAD) != 255:
         return None
-    legal = _legal(lexeme, state)
+    legal = _legal(automaton, state)
     return next(iter(legal)) if len(legal) == 1 else None
 
 
-def _legal(lexeme: Lexeme, state: int) -> Collection[int]:
+def _legal(automaton: TerminalAutomaton, state: int) -> Collection[int]:
     """The bytes that may come next inside a terminal."""
-    if lexeme.words is not None:
-        return lexeme.words.edges[state]
-    return [byte for byte, following in enumerate(lexeme.row(state)) if following != DEAD]
+    if automaton.words is not None:
+        return automaton.words.edges[state]
+    return [byte for byte, following in enumerate(automaton.row(state)) if following != DEAD]
 
 
 def _chosen(mask: NDArray[np.int32], ids: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -7,13 +7,13 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.automaton import Automaton
 from larksong.engine.events import Content, Events, Reasoning
 from larksong.engine.explain import Explanation, explain
 from larksong.engine.forced import ForcedTokens
-from larksong.engine.readings import Readings, choose
-from larksong.engine.stack import Branch, Configuration
-from larksong.engine.terminals import Role
+from larksong.engine.grammar.terminals import Role
+from larksong.engine.parsing.ambiguity import Readings, choose
+from larksong.engine.parsing.stack import Branch, Configuration
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Matcher:
     only an end-of-sequence token is allowed.
     """
 
-    def __init__(self, automaton: Automaton, forced: ForcedTokens | None = None) -> None:
+    def __init__(self, automaton: TokenAutomaton, forced: ForcedTokens | None = None) -> None:
         self._automaton = automaton
         self._forced = forced
         self._tokens: list[int] = []
@@ -180,7 +180,7 @@ class Matcher:
         A value that is cut off gives nothing: what was held back of it may be its close marker.
         """
         for thread in self._trail[-1].threads:
-            held = thread.bound.lexeme.held(thread.state)
+            held = thread.bound.automaton.held(thread.state)
             if held and thread.bound.terminal.role is Role.CONTENT:
                 return (Content(held),)
             if held and thread.bound.terminal.role is Role.REASONING:

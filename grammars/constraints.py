@@ -9,12 +9,12 @@ from lark import Lark
 from lark.exceptions import LarkError
 from lark.lexer import PatternStr, TerminalDef
 
+from larksong.engine.automata.product import is_empty
+from larksong.engine.automata.regex import compile_regex
 from larksong.engine.errors import GrammarConflict, UnsupportedPattern
-from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.product import is_empty
-from larksong.engine.regex import compile_regex
-from larksong.engine.tables import Symbols
-from larksong.engine.terminals import Choice, Definition, Literal, Pattern, Role, Special, Terminal
+from larksong.engine.grammar.grammar import Grammar, Rule
+from larksong.engine.grammar.terminals import Choice, Definition, Literal, Pattern, Role, Special, Terminal
+from larksong.engine.parsing.tables import Symbols
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidConstraint
 

@@ -17,10 +17,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any, ClassVar, NamedTuple
 
-from larksong.engine.attributes import Carry, Close, Key, Member, More, Named, Pick, Predicate, Raw
-from larksong.engine.grammar import Grammar
-from larksong.engine.languages import Language
-from larksong.engine.terminals import (
+from larksong.engine.automata.languages import Language
+from larksong.engine.automata.text_until import Stop
+from larksong.engine.grammar.attributes import Carry, Close, Key, Member, More, Named, Pick, Predicate, Raw
+from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.grammar.terminals import (
     Choice,
     Definition,
     Keys,
@@ -31,7 +32,6 @@ from larksong.engine.terminals import (
     Terminal,
     TextUntil,
 )
-from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
 from larksong.grammars.json_rules import (

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from larksong.engine.attributes import Action, Close
-from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Special, Terminal, TextUntil
+from larksong.engine.grammar.attributes import Action, Close
+from larksong.engine.grammar.grammar import Grammar, Rule
+from larksong.engine.grammar.terminals import Special, Terminal, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.tools import CallPolicy
 from larksong.grammars.wire_format import WireFormat

@@ -23,7 +23,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import ClassVar
 
-from larksong.engine.attributes import (
+from larksong.engine.automata.languages import Language
+from larksong.engine.grammar.attributes import (
     Action,
     Alternative,
     AlternativeKey,
@@ -43,9 +44,8 @@ from larksong.engine.attributes import (
     Pick,
     Predicate,
 )
-from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.languages import Language
-from larksong.engine.terminals import (
+from larksong.engine.grammar.grammar import Grammar, Rule
+from larksong.engine.grammar.terminals import (
     Choice,
     Definition,
     JsonKey,

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import chain, repeat
 
-from larksong.engine.dfa import DEAD, DFA
-from larksong.engine.languages import Language
-from larksong.engine.path import LONGEST
-from larksong.engine.terminals import Number
+from larksong.engine.automata.dfa import DEAD, DFA
+from larksong.engine.automata.languages import Language
+from larksong.engine.grammar.terminals import Number
+from larksong.engine.lexing.path import LONGEST
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.shapes import (
     ANYTHING,

@@ -14,9 +14,10 @@ from typing import Any, ClassVar, NamedTuple
 from lark import Lark
 from lark.lexer import Lexer
 
-from larksong.engine.attributes import Action, Close, CountItems, Items, More, Tail
-from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import (
+from larksong.engine.automata.text_until import Stop
+from larksong.engine.grammar.attributes import Action, Close, CountItems, Items, More, Tail
+from larksong.engine.grammar.grammar import Grammar, Rule
+from larksong.engine.grammar.terminals import (
     Choice,
     Definition,
     Literal,
@@ -27,7 +28,6 @@ from larksong.engine.terminals import (
     Terminal,
     TextUntil,
 )
-from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import DuplicateTool, GrammarsError, InvalidToolName, NoTools
 from larksong.grammars.schema import Options, Schema, Widened, read_parameters

@@ -14,9 +14,9 @@ import jsonschema
 import pytest
 from tokenizers import Tokenizer
 
-from larksong.api.background import BackgroundServer
-from larksong.api.generation import Model
+from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
+from larksong.api.turns.generation import Model
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 from larksong.grammars import wire_format

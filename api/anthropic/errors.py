@@ -7,7 +7,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from larksong.api.errors import ApiError
-from larksong.api.logs import request_id
+from larksong.api.http.logs import request_id
 
 PATH = "/v1/messages"
 """what the paths of this API begin with"""

@@ -21,9 +21,9 @@ from larksong.api.anthropic.schemas import (
     ToolUse,
 )
 from larksong.api.errors import ApiError
-from larksong.api.field_names import FieldNames
-from larksong.api.messages import HistoryCall, HistoryFunction, Message
-from larksong.api.schemas import ChatRequest, FunctionSpec, ToolSpec
+from larksong.api.openai_chat.field_names import FieldNames
+from larksong.api.openai_chat.messages import HistoryCall, HistoryFunction, Message
+from larksong.api.openai_chat.schemas import ChatRequest, FunctionSpec, ToolSpec
 
 # Claude Code's first system block is for Anthropic's billing alone and differs in every request: in a prompt
 # it would make the model read everything behind it anew.

@@ -13,10 +13,10 @@ from pydantic_core import from_json
 
 from larksong.api.anthropic.errors import anthropic_error
 from larksong.api.anthropic.messages import AnthropicMessage, Content, MessageInfo, StopReason, Usage
-from larksong.api.blocks import Block, BlockClosed, BlockEvent, BlockGrown, BlockOpened, BlockWriter
-from larksong.api.chat_responses import Totals, choice_info, new_id
-from larksong.api.generation import Model, Turn, TurnEnd
-from larksong.api.sse import StreamForm
+from larksong.api.http.sse import StreamForm
+from larksong.api.openai_chat.responses import Totals, choice_info, new_id
+from larksong.api.turns.blocks import Block, BlockClosed, BlockEvent, BlockGrown, BlockOpened, BlockWriter
+from larksong.api.turns.generation import Model, Turn, TurnEnd
 
 FORM = StreamForm(fault=anthropic_error, named=True)
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 from fastapi import APIRouter, Request, Response
 
-from larksong.api.answers import Answering, answer
 from larksong.api.anthropic.messages import AnthropicMessage, TokenCount
 from larksong.api.anthropic.requests import asked
 from larksong.api.anthropic.responses import FORM, MessageStyle, events, message
 from larksong.api.anthropic.schemas import CountRequest, MessagesRequest
-from larksong.api.body_json import BodyRoute
-from larksong.api.chat_responses import Totals
-from larksong.api.chat_turns import prepared, prompt_tokens
-from larksong.api.generation import Turn
-from larksong.api.served import Served
+from larksong.api.http.answers import Answering, answer
+from larksong.api.http.body_json import BodyRoute
+from larksong.api.http.served import Served
+from larksong.api.openai_chat.prepare import prepared, prompt_tokens
+from larksong.api.openai_chat.responses import Totals
+from larksong.api.turns.generation import Turn
 
 router = APIRouter(route_class=BodyRoute)
 
@@ -26,7 +26,7 @@ async def messages(body: MessagesRequest, request: Request) -> Response:
     served: Served = request.app.state.served
     model = served.model(body.model)
     wanted = asked(body)
-    if "reasoning_budget" in model.backend.unheeded:
+    if "reasoning_budget" in model.backend.unsupported:
         # Anthropic's budget is a target: where it cannot be kept the model reasons as long as it likes.
         wanted = replace(wanted, chat=wanted.chat.model_copy(update={"thinking_budget": None}))
 

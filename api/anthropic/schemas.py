@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from larksong.api.messages import ListOf, RequestPart
-from larksong.api.sampler_fields import unless
-from larksong.api.turn_fields import TurnFields
+from larksong.api.openai_chat.messages import ListOf, RequestPart
+from larksong.api.openai_chat.sampler_fields import unless
+from larksong.api.openai_chat.turn_fields import TurnFields
 
 
 class TextBlock(RequestPart):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from larksong.api.generation import Model
-from larksong.api.parse import byte_engine
+from larksong.api.offline.parse import byte_engine
+from larksong.api.turns.generation import Model
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.vocabulary import Vocabulary

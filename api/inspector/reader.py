@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from larksong.api.chat_requests import refusal, turn_request
-from larksong.api.compat import NoCompat
+from larksong.api.commands.explain import as_json
 from larksong.api.errors import ApiError
-from larksong.api.explain import as_json
-from larksong.api.generation import Model, TurnRequest
 from larksong.api.inspector.cutting import BYTES, Cutting, as_served, in_bytes
 from larksong.api.inspector.live import LiveTurn
 from larksong.api.inspector.reading import Reading
 from larksong.api.inspector.schemas import Question, TextQuestion
 from larksong.api.inspector.sources import Compat, Loose, Masked, Source
-from larksong.api.limits import check_limits
-from larksong.api.settings import Settings
+from larksong.api.openai_chat.limits import check_limits
+from larksong.api.openai_chat.requests import refusal, turn_request
+from larksong.api.settings.settings import Settings
+from larksong.api.turns.compat import NoCompat
+from larksong.api.turns.generation import Model, TurnRequest
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
-from larksong.engine.expand import expand
-from larksong.engine.grammar import Grammar
-from larksong.engine.terminals import Literal
+from larksong.engine.grammar.expand import expand
+from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.grammar.terminals import Literal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import GrammarsError, Tool, WireFormat, format_names, wire_format
 from larksong.grammars.explain import Request, explain_turn

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.inspector.cutting import Cutting
 from larksong.api.inspector.schemas import Assembled, CallTail, Page, StepShape, Terminal
 from larksong.api.inspector.sources import Source
-from larksong.api.schemas import EventInfo
+from larksong.api.openai_chat.schemas import EventInfo
+from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.explain import LiveTerminal, live
 from larksong.engine.matcher import Matcher
-from larksong.engine.stack import Configuration
+from larksong.engine.parsing.stack import Configuration
 
 FEW = 12  # allowed tokens that are named
 TAIL = 20_000  # characters of an assembled text that a page begins with

@@ -10,15 +10,15 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import RedirectResponse
 
 from larksong.api.errors import ApiError
-from larksong.api.generation import Model
+from larksong.api.http.served import Served
 from larksong.api.inspector import reader
 from larksong.api.inspector.cutting import BYTES
 from larksong.api.inspector.example import example
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
 from larksong.api.inspector.sessions import Sessions
-from larksong.api.readable_json import readable_json
-from larksong.api.served import Served
+from larksong.api.runtime.readable_json import readable_json
+from larksong.api.turns.generation import Model
 from larksong.grammars import format_names, wire_format
 
 PAGE = 250  # steps that come at once

@@ -6,8 +6,8 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from larksong.api.messages import RequestPart
-from larksong.api.schemas import ChatRequest, EventInfo
+from larksong.api.openai_chat.messages import RequestPart
+from larksong.api.openai_chat.schemas import ChatRequest, EventInfo
 
 Mode = Literal["schema", "open", "compat"]
 """schema: by the grammar of the tools, with masks; open: what nobody constrained; compat: tabbyAPI's"""

@@ -6,13 +6,13 @@ import codecs
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from larksong.api.compat import CompatStream
-from larksong.api.deltas import Delta
-from larksong.api.emitter import DeltaEmitter
-from larksong.api.generation import TurnEnd
-from larksong.api.parse import TurnParser
-from larksong.api.parse_events import EventWriter
-from larksong.api.schemas import EventInfo
+from larksong.api.offline.parse import TurnParser
+from larksong.api.openai_chat.parse_events import EventWriter
+from larksong.api.openai_chat.schemas import EventInfo
+from larksong.api.turns.compat import CompatStream
+from larksong.api.turns.deltas import Delta
+from larksong.api.turns.emitter import DeltaEmitter
+from larksong.api.turns.generation import TurnEnd
 from larksong.engine.engine import Engine
 from larksong.engine.events import Events, ParseEvent
 from larksong.engine.matcher import Matcher

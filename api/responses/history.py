@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from larksong.api.errors import ApiError
-from larksong.api.messages import HistoryCall, HistoryFunction, Message
+from larksong.api.openai_chat.messages import HistoryCall, HistoryFunction, Message
 from larksong.api.responses.hidden import shown
 from larksong.api.responses.schemas import (
     CallItem,

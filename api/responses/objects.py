@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from larksong.api.schemas import WideningWarning
+from larksong.api.openai_chat.schemas import WideningWarning
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from larksong.api.errors import ApiError
-from larksong.api.field_names import FieldNames
+from larksong.api.openai_chat.field_names import FieldNames
+from larksong.api.openai_chat.schemas import ChatRequest, FunctionSpec, ToolSpec
 from larksong.api.responses.history import History
 from larksong.api.responses.schemas import (
     AllowedTools,
@@ -18,7 +19,6 @@ from larksong.api.responses.schemas import (
     OtherTool,
     ResponsesRequest,
 )
-from larksong.api.schemas import ChatRequest, FunctionSpec, ToolSpec
 
 _NAMES = [
     (r"\.function(?=\.|$)", ""),

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 
-from larksong.api.answers import Answering, answer
-from larksong.api.body_json import BodyRoute
-from larksong.api.chat_responses import Totals
-from larksong.api.chat_turns import prepared
-from larksong.api.generation import Turn
+from larksong.api.http.answers import Answering, answer
+from larksong.api.http.body_json import BodyRoute
+from larksong.api.http.served import Served
+from larksong.api.openai_chat.prepare import prepared
+from larksong.api.openai_chat.responses import Totals
 from larksong.api.responses.objects import ResponseObject
 from larksong.api.responses.requests import asked
 from larksong.api.responses.schemas import ResponsesRequest
 from larksong.api.responses.writer import ResponseWriter
-from larksong.api.served import Served
+from larksong.api.turns.generation import Turn
 
 router = APIRouter(route_class=BodyRoute)
 

@@ -8,15 +8,15 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
 
-from larksong.api.blocks import BlockEvent, BlockWriter
-from larksong.api.chat_responses import Totals, choice_info, new_id
 from larksong.api.errors import ApiError
-from larksong.api.generation import Model, Turn, TurnEnd
+from larksong.api.http.sse import StreamForm
+from larksong.api.openai_chat.responses import Totals, choice_info, new_id
 from larksong.api.responses.items import Event, ItemWriter
 from larksong.api.responses.objects import ResponseInfo, ResponseObject, ResponseUsage
 from larksong.api.responses.requests import Asked
 from larksong.api.responses.schemas import ResponsesRequest
-from larksong.api.sse import StreamForm
+from larksong.api.turns.blocks import BlockEvent, BlockWriter
+from larksong.api.turns.generation import Model, Turn, TurnEnd
 
 
 class ResponseWriter:

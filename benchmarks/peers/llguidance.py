@@ -15,8 +15,8 @@ from llguidance import LLMatcher, LLTokenizer, get_version
 
 from benchmarks.contender import Forced, Words
 from benchmarks.workload import Workload
-from larksong.api.bench_timing import Cursor
-from larksong.api.bench_workload import Request, Schema
+from larksong.api.commands.bench.timing import Cursor
+from larksong.api.commands.bench.workload import Request, Schema
 from larksong.grammars import Tool
 
 _KNOWN = 1024

@@ -17,8 +17,8 @@ from transformers import PreTrainedTokenizerFast
 
 from benchmarks.contender import Forced, Words
 from benchmarks.workload import Workload
-from larksong.api.bench_timing import Cursor
-from larksong.api.bench_workload import Request
+from larksong.api.commands.bench.timing import Cursor
+from larksong.api.commands.bench.workload import Request
 
 _CACHE_BYTES = 1 << 30  # 200 tools take some 50 MB
 _FAMILIES = {"hermes": "qwen_3", "qwen3_coder": "qwen_3_coder"}

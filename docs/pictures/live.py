@@ -22,11 +22,11 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from larksong.api.background import BackgroundServer
-from larksong.api.demo_view import DeltaRecord, StreamRecord
-from larksong.api.models import load_model
+from larksong.api.commands.demo_view import DeltaRecord, StreamRecord
+from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.settings import Settings
+from larksong.api.settings.models import load_model
+from larksong.api.settings.settings import Settings
 
 PICTURE = Path(__file__).with_name("live.svg")
 WIDTH = 92

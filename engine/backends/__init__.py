@@ -1,0 +1,1 @@
+"""What runs a model: transformers, exllamav3, or recorded text."""

@@ -214,7 +214,7 @@ class Backend(Protocol):
         """Text of the token that ends a turn; "" where there is none."""
 
     @property
-    def unheeded(self) -> frozenset[str]:
+    def unsupported(self) -> frozenset[str]:
         """The fields of Sampling and Generation that this backend does not heed."""
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from larksong.engine.errors import EngineError
-from larksong.engine.path import UNREACHABLE
+from larksong.engine.lexing.path import UNREACHABLE
 
 
 class ModelError(EngineError):

@@ -30,7 +30,7 @@ class ReplayBackend:
     Where a budget leaves no room for the rest of a text, any tokens that the masks allow finish the turn.
     """
 
-    unheeded = frozenset({"banned_strings"})
+    unsupported = frozenset({"banned_strings"})
 
     def __init__(
         self,

@@ -48,7 +48,7 @@ _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 class TransformersBackend(FolderBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
 
-    unheeded = frozenset({"banned_strings"})
+    unsupported = frozenset({"banned_strings"})
 
     def __init__(self, model: PreTrainedModel, folder: ModelFolder, *, threads: int | None = None) -> None:
         super().__init__(folder)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from larksong.engine.automaton import Automaton
 from larksong.engine.events import FunctionOpen, ParameterClose, ParameterOpen
+from larksong.engine.grammar.terminals import Role
 from larksong.engine.matcher import Matcher
-from larksong.engine.terminals import Role
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.grammars.explain.scan import JsonScan, Step
 
 
@@ -36,10 +36,10 @@ class Reading:
         return tuple(known[:-1] if self.parameter is not None and self.value is None else known)
 
 
-def read_turn(automaton: Automaton, units: Sequence[int]) -> Reading:
+def read_turn(automaton: TokenAutomaton, units: Sequence[int]) -> Reading:
     """Reads units that the grammar allows."""
     matcher = Matcher(automaton)
-    root = automaton.parser.scope(automaton.grammar)
+    root = automaton.parser.compile(automaton.grammar)
     found = Reading()
     for at, unit in enumerate(units):
         for event in matcher.advance(unit):
@@ -52,7 +52,7 @@ def read_turn(automaton: Automaton, units: Sequence[int]) -> Reading:
                 case ParameterClose():
                     found.parameter = None
         threads = matcher.configuration.threads
-        inside = any(thread.stack.scope is not root for thread in threads)
+        inside = any(thread.stack.compiled is not root for thread in threads)
         if inside and not found.inside:
             found.begin = at + 1
         found.inside = inside

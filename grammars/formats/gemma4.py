@@ -16,10 +16,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from larksong.engine.attributes import Member, More
-from larksong.engine.grammar import Grammar
-from larksong.engine.languages import Language
-from larksong.engine.terminals import (
+from larksong.engine.automata.languages import Language
+from larksong.engine.automata.text_until import Stop
+from larksong.engine.grammar.attributes import Member, More
+from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.grammar.terminals import (
     Choice,
     Definition,
     JsonString,
@@ -31,7 +32,6 @@ from larksong.engine.terminals import (
     Terminal,
     TextUntil,
 )
-from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
 from larksong.grammars.json_format import closing
@@ -180,7 +180,7 @@ class _Rules(RuleBuilder):
         self.writes_anything()
         self._by_token = isinstance(quote, Special)
         for name in ("QUOTE_OPEN", "QUOTE_CLOSE"):
-            self.terminal(Terminal(name, quote, Role.JSON, says='"'))
+            self.terminal(Terminal(name, quote, Role.JSON, reported_as='"'))
         self.comma()
 
     def grammar(self, title: str) -> Grammar:
@@ -195,7 +195,7 @@ class _Rules(RuleBuilder):
         return self.grammar(name)
 
     def comma(self) -> str:
-        return self.terminal(Terminal("COMMA", Literal(","), Role.JSON, More(), says=", "))
+        return self.terminal(Terminal("COMMA", Literal(","), Role.JSON, More(), reported_as=", "))
 
     def scalar(self, shape: Shape, name: str) -> str:
         match shape:
@@ -253,11 +253,13 @@ class _Rules(RuleBuilder):
             found.append((self.terminal(key), self.value(shapes, f"{name}__{shared}")))
         for (names_of, node), having in written.others.items():
             # What a name begins with comes before it is known which name it is.
-            begin = replace(written.key(f"{name}_name_begin", self.before_name, having), says='"')
+            begin = replace(written.key(f"{name}_name_begin", self.before_name, having), reported_as='"')
             plain = names_of == Language(wanted=(BARE,))
             written_name = Pattern(OTHER_NAME) if plain else TextUntil(open_end=True, language=names_of)
             other = self.json(self.names.terminal(f"{name}_name"), written_name)
-            colon = Terminal(self.names.terminal(f"{name}_name_end"), self.colon, Role.JSON, says='": ')
+            colon = Terminal(
+                self.names.terminal(f"{name}_name_end"), self.colon, Role.JSON, reported_as='": '
+            )
             value = self.value(self.nodes(node), f"{name}__other")
             found.append((self.terminal(begin), other, self.terminal(colon), value))
         return found
@@ -275,7 +277,7 @@ class _OpenRules(_Rules):
 
 
 def _told(member: Member) -> Member:
-    return member._replace(says=f"{json_text(member.name)}: ")
+    return member._replace(reported_as=f"{json_text(member.name)}: ")
 
 
 class _Notation(Notation):

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from larksong.engine.attributes import Carry, More
-from larksong.engine.grammar import Rule
-from larksong.engine.terminals import Literal, Role, Special, Terminal, TextUntil
-from larksong.engine.text import Stop
+from larksong.engine.automata.text_until import Stop
+from larksong.engine.grammar.attributes import Carry, More
+from larksong.engine.grammar.grammar import Rule
+from larksong.engine.grammar.terminals import Literal, Role, Special, Terminal, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema

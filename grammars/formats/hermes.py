@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larksong.engine.terminals import Literal, Pattern, Terminal
+from larksong.engine.grammar.terminals import Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.attributes import More
-from larksong.engine.terminals import Choice, Literal, Pattern, Terminal
-from larksong.engine.text import Stop
+from larksong.engine.automata.text_until import Stop
+from larksong.engine.grammar.attributes import More
+from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text

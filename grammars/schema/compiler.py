@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from larksong.engine.decimals import Bound
+from larksong.engine.automata.numbers import Bound
 from larksong.grammars.errors import Unenforceable
 from larksong.grammars.schema.document import (
     ALL_TYPES,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
+from larksong.engine.automata.regex import check_syntax
 from larksong.engine.errors import InvalidPattern
-from larksong.engine.regex import check_syntax
 from larksong.grammars.errors import InvalidSchema
 from larksong.grammars.schema.clock import Clock
 from larksong.grammars.schema.limits import Limits

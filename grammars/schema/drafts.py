@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from larksong.engine.decimals import LARGEST, Bound
+from larksong.engine.automata.numbers import LARGEST, Bound
 from larksong.grammars.schema.document import ALL_TYPES, Origin
 
 Scalars = Mapping[str, tuple[str, ...]]

@@ -8,9 +8,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from larksong.engine.automata.languages import Language
 from larksong.engine.errors import UnsupportedPattern
-from larksong.engine.languages import Language
-from larksong.engine.terminals import Number
+from larksong.engine.grammar.terminals import Number
 from larksong.grammars.schema.arrays import array_shape
 from larksong.grammars.schema.document import TYPES, Origin
 from larksong.grammars.schema.drafts import Draft

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from larksong.engine.automata.languages import Language
 from larksong.engine.errors import UnsupportedPattern
-from larksong.engine.languages import Language
 from larksong.grammars.schema.document import ANY
 from larksong.grammars.schema.drafts import Draft, Properties
 from larksong.grammars.schema.shapes import EnumShape, FreeMembers, Node, ObjectShape, StringShape

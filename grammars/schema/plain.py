@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from larksong.engine.languages import Language
+from larksong.engine.automata.languages import Language
 from larksong.grammars.schema.document import ANY, TYPES
 from larksong.grammars.schema.limits import Limits
 from larksong.grammars.schema.shapes import ANYTHING, ArrayShape, FreeMembers, ItemClass, ObjectShape, Shape

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from larksong.engine.attributes import Contents
+from larksong.engine.grammar.attributes import Contents
 from larksong.grammars.schema.shapes import ArrayShape, ItemClass, Node, ObjectShape, Shape
 
 Shapes = Mapping[Node, tuple[Shape, ...]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from larksong.engine.languages import Language
-from larksong.engine.terminals import Number
+from larksong.engine.automata.languages import Language
+from larksong.engine.grammar.terminals import Number
 
 Node = int
 ANYTHING: Node = 0

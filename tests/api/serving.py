@@ -11,11 +11,11 @@ from typing import Any
 import openai
 from tokenizers import AddedToken
 
-from larksong.api.background import BackgroundServer
-from larksong.api.generation import Model
-from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
+from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.settings import Settings
+from larksong.api.settings.settings import Settings
+from larksong.api.turns.generation import Model
+from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.replay import ReplayBackend, text_ids
 from larksong.engine.vocabulary import Vocabulary

@@ -179,9 +179,9 @@ def test_the_budget_of_reasoning_in_letters_closes_it_too() -> None:
 
 
 def test_effort_and_template_variables_reach_the_template() -> None:
-    from larksong.api.chat_requests import template_variables
     from larksong.api.errors import ApiError
-    from larksong.api.schemas import ChatRequest
+    from larksong.api.openai_chat.requests import template_variables
+    from larksong.api.openai_chat.schemas import ChatRequest
 
     def variables(**fields: Any) -> dict[str, Any]:
         body = {"model": "m", "messages": [{"role": "user", "content": "x"}], **fields}

@@ -9,7 +9,7 @@ import pytest
 from larksong.api.anthropic.requests import asked
 from larksong.api.anthropic.schemas import MessagesRequest
 from larksong.api.errors import ApiError
-from larksong.api.schemas import ChatRequest
+from larksong.api.openai_chat.schemas import ChatRequest
 
 
 def chat(**fields: Any) -> ChatRequest:

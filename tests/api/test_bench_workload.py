@@ -5,7 +5,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from larksong.api.bench_workload import (
+from larksong.api.commands.bench.workload import (
     RESPONSE_FORMAT,
     REVIEW,
     TOOLS,

@@ -20,14 +20,14 @@ from rich.console import Console
 from rich.text import Text
 from typer.testing import CliRunner
 
-from larksong.api.background import BackgroundServer
-from larksong.api.chat_terminal.talk import Talk
-from larksong.api.chat_terminal.tools import ToolsFileError, load_tools
 from larksong.api.cli import app
-from larksong.api.demo_view import CallRecord, LastLines
-from larksong.api.generation import Model
-from larksong.api.parse import parse_record
+from larksong.api.commands.chat.talk import Talk
+from larksong.api.commands.chat.tools import ToolsFileError, load_tools
+from larksong.api.commands.demo_view import CallRecord, LastLines
+from larksong.api.offline.parse import parse_record
+from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
+from larksong.api.turns.generation import Model
 from larksong.grammars import wire_format
 from tests.api.serving import Recorded, Served, serving
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
-from larksong.api.emitter import DeltaEmitter
+from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
+from larksong.api.turns.emitter import DeltaEmitter
 from larksong.engine.events import Events
 from larksong.grammars import format_names, wire_format
 from tests.support.calls import joined, turn

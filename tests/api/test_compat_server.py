@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from larksong.api.cli import app
-from larksong.api.compat import compat_formats, end_parse, split
-from larksong.api.compat_turn import SCHEMA_BLIND
+from larksong.api.turns.compat import compat_formats, end_parse, split
+from larksong.api.turns.compat_turn import SCHEMA_BLIND
 from larksong.grammars import wire_format
 from tests.api.serving import Served, serving
 from tests.support.markers import MARKERS

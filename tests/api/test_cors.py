@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from typer.testing import CliRunner
 
 from larksong.api.cli import app
-from larksong.api.generation import Model
-from larksong.api.settings import Settings
+from larksong.api.settings.settings import Settings
+from larksong.api.turns.generation import Model
 from tests.api.serving import Served, serving
 
 PAGE = "https://chat.example.org"

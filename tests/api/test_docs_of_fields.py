@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import AliasChoices, ValidationError
 
-from larksong.api.schemas import ChatRequest
+from larksong.api.openai_chat.schemas import ChatRequest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| `") and line.count("|") == 7]
@@ -29,7 +29,7 @@ def _names(field: str) -> list[str]:
 
 @pytest.mark.parametrize("field", sorted(set(ChatRequest.model_fields) - {"stream_options"}))
 def test_every_field_is_named_in_its_class(field: str) -> None:
-    from larksong.api.sampler_fields import unless
+    from larksong.api.openai_chat.sampler_fields import unless
 
     refused = any(
         getattr(each, "func", None) is not None and each.func.__qualname__.startswith(unless.__name__)

@@ -5,7 +5,7 @@ import pytest
 from pydantic import ValidationError
 
 from larksong.api.errors import ApiError, invalid_request
-from larksong.api.schemas import ChatRequest
+from larksong.api.openai_chat.schemas import ChatRequest
 
 
 def _refusal(**changes: Any) -> ApiError:

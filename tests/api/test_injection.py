@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larksong.api.call_memory import CallMemory
-from larksong.api.history import template_messages
-from larksong.api.messages import Message
-from larksong.api.prompt import ChatTemplate
-from larksong.api.prompt_writer import PromptWriter
-from larksong.api.quoting import Quoting
+from larksong.api.openai_chat.history import template_messages
+from larksong.api.openai_chat.messages import Message
+from larksong.api.turns.call_memory import CallMemory
+from larksong.api.turns.prompt import ChatTemplate
+from larksong.api.turns.prompt_writer import PromptWriter
+from larksong.api.turns.quoting import Quoting
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.grammars import Tool, wire_format
 from tests.support.examples import examples

@@ -14,10 +14,10 @@ import pytest
 from pydantic import BaseModel
 
 from larksong.api.anthropic.schemas import CountRequest, MessagesRequest
-from larksong.api.completions import CompletionRequest
+from larksong.api.openai_chat.schemas import ChatRequest
+from larksong.api.raw_text.completions import CompletionRequest
+from larksong.api.raw_text.tokens import DetokenizeRequest, TokenizeRequest
 from larksong.api.responses.schemas import ResponsesRequest
-from larksong.api.schemas import ChatRequest
-from larksong.api.token_routes import DetokenizeRequest, TokenizeRequest
 from tests.api.serving import Served, serving
 
 REQUESTS: list[type[BaseModel]] = [

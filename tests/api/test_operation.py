@@ -21,12 +21,12 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from larksong.api import logs
-from larksong.api.admission import Admission
-from larksong.api.auth import ApiKeys
 from larksong.api.cli import app
 from larksong.api.errors import QueueFull
-from larksong.api.metrics import Metrics
+from larksong.api.http import logs
+from larksong.api.http.admission import Admission
+from larksong.api.http.auth import ApiKeys
+from larksong.api.http.metrics import Metrics
 from larksong.engine.backends.base import Finish, Step
 from larksong.grammars import wire_format
 from tests.api.serving import Served, serving
@@ -233,7 +233,7 @@ def test_what_was_asked_is_logged_on_request(logged: Callable[[], str]) -> None:
 
 def test_a_port_in_use_is_refused_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "larksong.api.command_model.load_model", lambda settings: pytest.fail("it was loaded")
+        "larksong.api.commands.model.load_model", lambda settings: pytest.fail("it was loaded")
     )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -352,9 +352,9 @@ def test_a_wrong_setting_is_told_with_its_source(monkeypatch: pytest.MonkeyPatch
 
 _SERVER = """
 import sys, uvicorn
-from larksong.api.generation import Model
+from larksong.api.turns.generation import Model
 from larksong.api.server import create_app
-from larksong.api.settings import Settings
+from larksong.api.settings.settings import Settings
 from larksong.grammars import wire_format
 from tests.api.serving import Recorded
 model = Model(Recorded("word " * 30, tokens_per_second=30), wire_format("hermes"))

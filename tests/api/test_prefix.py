@@ -83,7 +83,7 @@ async def test_ten_turns_are_read_once_whatever_the_template_does_to_calls(forma
 
 
 async def test_a_call_that_the_client_changed_is_written_anew() -> None:
-    from larksong.api.call_memory import CallMemory, WrittenCall, WrittenTurn
+    from larksong.api.turns.call_memory import CallMemory, WrittenCall, WrittenTurn
 
     memory = CallMemory()
     call = WrittenCall("call_1", "edit", '{"path": "a", "scale": 1.50E1}')

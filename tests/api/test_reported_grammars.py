@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from larksong.api.check import check
-from larksong.api.schema_policy import SchemaPolicy
+from larksong.api.commands.check import check
+from larksong.api.turns.schema_policy import SchemaPolicy
 from larksong.grammars import UnknownFormat, wire_format
 
 JSON_FORMATS = ("hermes", "mistral", "qwen3_coder", "gemma4")

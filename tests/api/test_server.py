@@ -243,7 +243,7 @@ WRONG: list[Any] = [3.5, "text", True, [1], {"a": 1}, [[]], {}, -(2**70)]
 
 
 def _fields() -> list[str]:
-    from larksong.api.schemas import ChatRequest
+    from larksong.api.openai_chat.schemas import ChatRequest
 
     return sorted(ChatRequest.model_fields)
 
@@ -262,8 +262,8 @@ def test_no_value_of_any_field_makes_the_server_fail(http: httpx.Client, field: 
 
 
 def test_a_result_may_come_in_any_order() -> None:
-    from larksong.api.history import template_messages
-    from larksong.api.messages import Message
+    from larksong.api.openai_chat.history import template_messages
+    from larksong.api.openai_chat.messages import Message
 
     said = [
         _called("1", "2", "3"),
@@ -277,8 +277,8 @@ def test_a_result_may_come_in_any_order() -> None:
 
 
 def test_results_that_name_no_call_are_those_of_the_calls_in_turn() -> None:
-    from larksong.api.history import template_messages
-    from larksong.api.messages import Message
+    from larksong.api.openai_chat.history import template_messages
+    from larksong.api.openai_chat.messages import Message
 
     nameless = {"role": "tool", "content": "x"}
     said = [_called("1", "2", "3"), nameless, _result("3"), nameless]

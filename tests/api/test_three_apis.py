@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larksong.api.accumulate import accumulate
-from larksong.api.background import BackgroundServer
-from larksong.api.generation import Model
+from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
+from larksong.api.turns.accumulate import accumulate
+from larksong.api.turns.generation import Model
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import Tool, wire_format

@@ -12,9 +12,9 @@ import httpx
 import openai
 import pytest
 
-from larksong.api import validation
-from larksong.api.schema_policy import DEFAULT_POLICY, SchemaPolicy
-from larksong.api.validation import broken_here, broken_keywords
+from larksong.api.turns import validation
+from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
+from larksong.api.turns.validation import broken_here, broken_keywords
 from larksong.grammars import Limits, format_names, wire_format
 from tests.api.serving import Served, serving
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from larksong.api.parse import parse_record
+from larksong.api.offline.parse import parse_record
 from larksong.grammars import wire_format
 from tests.api.serving import Served, serving
 

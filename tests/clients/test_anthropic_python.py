@@ -139,7 +139,7 @@ def test_thinking_that_is_not_to_be_shown_is_not() -> None:
 
 def test_a_budget_that_the_backend_cannot_keep_is_left_out() -> None:
     with serving("Hi.") as server:
-        server.backend.unheeded = frozenset({"reasoning_budget"})
+        server.backend.unsupported = frozenset({"reasoning_budget"})
         thinking = {"type": "enabled", "budget_tokens": 1024}
         assert client(server).messages.create(**ask(thinking=thinking)).stop_reason == "end_turn"
         with pytest.raises(openai.BadRequestError):

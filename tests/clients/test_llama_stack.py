@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from larksong.api.accumulate import accumulate
+from larksong.api.turns.accumulate import accumulate
 from larksong.grammars import wire_format
 from tests.api.serving import serving
 from tests.clients.llama_stack import read_calls

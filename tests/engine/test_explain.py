@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from larksong.engine.engine import Engine
 from larksong.engine.explain import byte_vocabulary, live
+from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Role, Special
 from larksong.engine.matcher import Matcher
-from larksong.engine.terminals import Choice, JsonString, Literal, Role, Special
 from tests.support.grammars import grammar
 from tests.support.masks import allowed
 from tests.support.vocabularies import cut_with_markers, vocabulary

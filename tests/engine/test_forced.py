@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
-from larksong.engine.terminals import Choice, Literal, Special
+from larksong.engine.grammar.terminals import Choice, Literal, Special
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.examples import examples

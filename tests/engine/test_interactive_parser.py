@@ -14,9 +14,9 @@ from lark.parsers.lalr_interactive_parser import InteractiveParser
 
 from larksong.engine.engine import Engine
 from larksong.engine.errors import GrammarConflict
-from larksong.engine.grammar import Grammar
+from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.grammar.terminals import Literal
 from larksong.engine.matcher import Matcher
-from larksong.engine.terminals import Literal
 from larksong.grammars import CallPolicy, Tool, format_names
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.schema import read_parameters

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from larksong.engine.automata.text_until import Stop
 from larksong.engine.engine import Engine
 from larksong.engine.errors import NoEndToken
 from larksong.engine.events import (
@@ -20,9 +21,8 @@ from larksong.engine.events import (
     Reasoning,
     Text,
 )
+from larksong.engine.grammar.terminals import JsonString, Literal, Role, TextUntil
 from larksong.engine.matcher import Matcher
-from larksong.engine.terminals import JsonString, Literal, Role, TextUntil
-from larksong.engine.text import Stop
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from tests.support.calls import joined, read

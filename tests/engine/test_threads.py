@@ -12,7 +12,7 @@ import pytest
 
 from larksong.engine.engine import Engine
 from larksong.engine.events import Events
-from larksong.engine.grammar import Grammar
+from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.calls import joined

@@ -1,6 +1,6 @@
 """Two engines of other people as judges of our masks: kbnf as exllamav3 loads it, and llguidance.
 
-Both get the grammar in their own language (`larksong.engine.export`), ours runs the same in fixed order.
+Both get the grammar in their own language (`larksong.engine.grammar.export`), ours runs the same in fixed order.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from exllamav3.generator.filter import formatron
 
 from larksong.engine.engine import Engine
-from larksong.engine.export import export
-from larksong.engine.fixed_order import fixed_order
-from larksong.engine.grammar import Grammar
+from larksong.engine.grammar.export import export
+from larksong.engine.grammar.fixed_order import fixed_order
+from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary
 
 

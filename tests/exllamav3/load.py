@@ -35,7 +35,7 @@ install()
 
 import numpy as np  # noqa: E402
 
-from larksong.api.garbage import settle_down  # noqa: E402
+from larksong.api.runtime.gc_tuning import settle_down  # noqa: E402
 from tests.exllamav3.folder import write_folder  # noqa: E402
 from tests.exllamav3.serving import Served, serving  # noqa: E402
 

@@ -15,7 +15,7 @@ from larksong.engine.backends.exllamav3.drafts import ForcedDraftGenerator
 from larksong.engine.backends.exllamav3.filter import MatcherFilter
 from larksong.engine.backends.exllamav3.vocabulary import encoder_of, vocabulary_of
 from larksong.engine.engine import Engine
-from larksong.engine.grammar import Grammar
+from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.matcher import Matcher
 from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.response_format import response_grammar

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import numpy as np
 
-from larksong.api.background import BackgroundServer
-from larksong.api.generation import Model
+from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
+from larksong.api.turns.generation import Model
 from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 from larksong.grammars import wire_format

@@ -14,7 +14,7 @@ from exllamav3.generator.filter import formatron
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
-from larksong.engine.export import export
+from larksong.engine.grammar.export import export
 from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
 from larksong.grammars.formats import format_names
 from tests.exllamav3.folder import write_folder

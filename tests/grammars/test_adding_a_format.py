@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from larksong.api.parse import parse_record
+from larksong.api.offline.parse import parse_record
 from larksong.engine.engine import Engine
 from larksong.grammars import CallPolicy, format_names, formats, wire_format
 from tests.support.calls import read, turn

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
 from larksong.engine.events import CallClose, FunctionOpen, ParseEvent
-from larksong.engine.reader import TextReader
+from larksong.engine.reading.reader import TextReader
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, InvalidToolName, Tool, format_names, wire_format
 from larksong.grammars.formats.deepseek_dsml import DSML
@@ -55,8 +55,8 @@ def open_reader(name: str, of: Vocabulary, *, in_reasoning: bool = False) -> Tex
 
 def told(events: Any) -> Turn:
     """The turn; JSON that holds raw strings (Gemma's) as the emitter puts it together."""
-    from larksong.api.deltas import ArgumentsDelta, CallDelta, ContentDelta, ReasoningDelta
-    from larksong.api.emitter import DeltaEmitter
+    from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, ReasoningDelta
+    from larksong.api.turns.emitter import DeltaEmitter
 
     found = Turn()
     texts: list[str] = []

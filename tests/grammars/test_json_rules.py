@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
-from larksong.engine.grammar import Grammar
+from larksong.engine.grammar.grammar import Grammar
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.response_format import response_grammar
 from larksong.grammars.schema import DEFAULT_LIMITS, read_parameters

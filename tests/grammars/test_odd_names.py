@@ -2,7 +2,7 @@
 
 import pytest
 
-from larksong.api.parse import parse_record
+from larksong.api.offline.parse import parse_record
 from larksong.grammars import CallPolicy, GrammarsError, Tool, format_names, wire_format
 from tests.support.markers import BY_LETTERS
 

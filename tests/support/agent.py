@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from larksong.api.chat_requests import turn_request
-from larksong.api.chat_responses import AnswerStyle, Totals, completion
-from larksong.api.generation import Model
-from larksong.api.schemas import ChatRequest
+from larksong.api.openai_chat.requests import turn_request
+from larksong.api.openai_chat.responses import AnswerStyle, Totals, completion
+from larksong.api.openai_chat.schemas import ChatRequest
+from larksong.api.turns.generation import Model
 from larksong.engine.backends.base import Generation
 from larksong.engine.backends.replay import text_ids
 from larksong.grammars import wire_format

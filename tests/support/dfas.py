@@ -1,6 +1,6 @@
 """Running byte automata, and checking what every one of them must keep."""
 
-from larksong.engine.dfa import DEAD, DFA
+from larksong.engine.automata.dfa import DEAD, DFA
 
 
 def reach(dfa: DFA, data: bytes) -> int:

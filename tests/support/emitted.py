@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterable
 
-from larksong.api.deltas import ArgumentsDelta, CallDelta
-from larksong.api.emitter import DeltaEmitter
+from larksong.api.turns.deltas import ArgumentsDelta, CallDelta
+from larksong.api.turns.emitter import DeltaEmitter
 from larksong.engine.events import ParseEvent
 from tests.support.calls import Call
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from lark import Lark, Token
 from lark.lexer import Lexer
 
-from larksong.engine.attributes import Action, Predicate
-from larksong.engine.expand import expand
-from larksong.engine.grammar import Grammar, Rule
-from larksong.engine.terminals import Choice, Definition, Keys, Literal, Role, Special, Terminal
+from larksong.engine.grammar.attributes import Action, Predicate
+from larksong.engine.grammar.expand import expand
+from larksong.engine.grammar.grammar import Grammar, Rule
+from larksong.engine.grammar.terminals import Choice, Definition, Keys, Literal, Role, Special, Terminal
 from larksong.engine.vocabulary import Vocabulary
 
 

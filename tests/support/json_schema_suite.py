@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from larksong.engine.automaton import Automaton
 from larksong.engine.backends.model_store import cache_folder
 from larksong.engine.engine import Engine
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.grammars import GrammarsError, InvalidSchema, Options
 from larksong.grammars.response_format import response_grammar
 from tests.support.vocabularies import vocabulary
@@ -60,14 +60,16 @@ def cases(folder: Path, draft: str, part: str) -> Iterator[tuple[str, Any, list[
 def judge(folder: Path, draft: str, part: str, options: Options) -> tuple[dict[str, int], list[str]]:
     """Counts over a part of the suite, and the tests that were judged wrongly."""
     vocabulary_ = vocabulary()
-    lexemes = Engine(vocabulary_)._lexemes
+    terminal_automata = Engine(vocabulary_)._terminal_automata
     (end,) = vocabulary_.eos_ids
     counts: Counter[str] = Counter()
     wrong: list[str] = []
     for name, schema, tests in cases(folder, draft, part):
         counts["schemas"] += 1
         try:
-            automaton = Automaton(response_grammar(schema, vocabulary_, options), vocabulary_, lexemes)
+            automaton = TokenAutomaton(
+                response_grammar(schema, vocabulary_, options), vocabulary_, terminal_automata
+            )
         except InvalidSchema:
             automaton = None  # nothing satisfies it: all instances must be invalid
         except GrammarsError as error:
@@ -85,7 +87,7 @@ def judge(folder: Path, draft: str, part: str, options: Options) -> tuple[dict[s
     return dict(counts), wrong
 
 
-def _accepts(automaton: Automaton, text: str, end: int) -> bool:
+def _accepts(automaton: TokenAutomaton, text: str, end: int) -> bool:
     configuration = automaton.start
     for byte in text.encode(errors="surrogatepass"):
         edge = automaton.edge(configuration, byte)

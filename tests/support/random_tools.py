@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hypothesis import reject
 from hypothesis import strategies as st
 
-from larksong.engine.grammar import Grammar
+from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
 from tests.support.schemas import parameters

@@ -31,7 +31,7 @@ _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 class ExllamaV3Backend(FolderBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
-    unheeded: frozenset[str] = frozenset()
+    unsupported: frozenset[str] = frozenset()
 
     def __init__(
         self,

@@ -1,0 +1,1 @@
+"""What all routes share: bodies, keys, limits, event streams, logs and figures."""

@@ -1,0 +1,66 @@
+"""Bodies are read as JSON: large ones by a worker, so that streams go on meanwhile."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import AliasChoices
+
+from larksong.api.openai_chat.schemas import ChatRequest
+from larksong.api.runtime.workers import in_worker
+
+_LARGE = 1 << 18  # some milliseconds
+
+
+class _Request(Request):
+    async def json(self) -> Any:
+        body = await self.body()
+        value = await in_worker(_read, body) if len(body) > _LARGE else await super().json()
+        self.scope[_FIELDS] = frozenset(value) if isinstance(value, dict) else frozenset()
+        return value
+
+
+def given_name(request: Request, param: str | None) -> str | None:
+    """A field's path under that of its names which the body has."""
+    given = request.scope.get(_FIELDS, frozenset())
+    name = "" if param is None else re.split(r"\W", param, maxsplit=1)[0]
+    if param is None or name in given or name not in _NAMES:
+        return param
+    return next((other for other in _NAMES[name] if other in given), name) + param.removeprefix(name)
+
+
+_FIELDS = "larksong.fields"
+
+_NAMES = {
+    field: [str(choice) for choice in info.validation_alias.choices]
+    for field, info in ChatRequest.model_fields.items()
+    if isinstance(info.validation_alias, AliasChoices)
+}
+"""the other names of a chat completion's fields, which completions have as well"""
+
+
+class BodyRoute(APIRoute):
+    """A route whose body is JSON."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """FastAPI's handler, with a request of our own."""
+        handle = super().get_route_handler()
+
+        async def handler(request: Request) -> Response:
+            return await handle(_Request(request.scope, request.receive))
+
+        return handler
+
+
+def _read(body: bytes) -> Any:
+    # json.loads keeps Python's lock to its end, but for the calls of a hook.
+    return json.loads(body, object_hook=_as_it_is)
+
+
+def _as_it_is(value: dict[str, Any]) -> dict[str, Any]:
+    return value

@@ -1,0 +1,58 @@
+"""What the routes of a server share: its models, limits and figures."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from larksong.api.errors import UnknownModel
+from larksong.api.http.admission import Admission
+from larksong.api.http.metrics import Metrics
+from larksong.api.inspector.live import LiveTurns
+from larksong.api.openai_chat.responses import ReasoningField
+from larksong.api.runtime.shutdown import Ending
+from larksong.api.settings.settings import Settings
+from larksong.api.turns.generation import Model
+from larksong.api.turns.prompt import ChatMessage
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Served:
+    """The models by name, and the settings that hold for all of them."""
+
+    models: dict[str, Model]
+    settings: Settings
+    metrics: Metrics
+    admission: Admission
+    ending: Ending
+    live: LiveTurns | None = None
+    """where turns are kept for the inspector, if there is one"""
+    reasoning_field: ReasoningField = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reasoning_field = self.settings.reasoning_field
+
+    @classmethod
+    def of(cls, models: Sequence[Model], settings: Settings) -> Served:
+        """Everything for these models."""
+        return cls(
+            {model.name: model for model in models},
+            settings,
+            Metrics(settings.low_mass),
+            Admission(settings.max_running, settings.max_waiting),
+            Ending(settings.shutdown_seconds),
+        )
+
+    def model(self, name: str) -> Model:
+        """The model of this name. Raises UnknownModel."""
+        if name not in self.models:
+            raise UnknownModel(name, self.models)
+        return self.models[name]
+
+    def log_prompt(self, messages: Sequence[ChatMessage] | str) -> None:
+        """Log what was asked, where the settings want that."""
+        if self.settings.log_prompts:
+            _logger.info("prompt", extra={"fields": {"prompt": messages}})

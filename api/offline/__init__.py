@@ -1,0 +1,1 @@
+"""Reading recorded texts, without a model and without a server."""

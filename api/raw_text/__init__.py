@@ -1,0 +1,1 @@
+"""Routes on text without a chat template: completions, and what a text is in tokens."""

@@ -1,0 +1,1 @@
+"""What a running process stands on: worker threads, garbage collection, shutdown, plain text helpers."""

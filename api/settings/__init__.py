@@ -1,0 +1,1 @@
+"""The settings of a server, their flags, and the models that they name."""

@@ -1,0 +1,1 @@
+"""Deterministic automata over bytes, made without a vocabulary: regular expressions, products, numbers."""

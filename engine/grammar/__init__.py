@@ -1,0 +1,1 @@
+"""Grammars as plain data: rules, terminals, attributes; and how they are printed."""

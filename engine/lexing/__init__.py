@@ -1,0 +1,1 @@
+"""Terminals on a vocabulary: the trie of its tokens, and a terminal's walks through it."""

@@ -1,0 +1,1 @@
+"""The parse: LALR tables, stacks, and the graph of configurations with masks, transitions, events."""

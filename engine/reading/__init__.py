@@ -1,0 +1,1 @@
+"""Reading whole texts that nobody constrained, in time that is linear in their length."""
