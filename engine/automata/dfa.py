@@ -257,7 +257,7 @@ class Quoted:
 class Counted:
     """An automaton with a bounded number of characters.
 
-    `begins(state)`: whether a byte read in `state` begins a character. `bound(state, count)`: what to count
+    `begins(state)`: whether a byte read in `state` begins a character. `within(state, count)`: what to count
     as read in `state` after `count` characters, or -1 where the bounds forbid to be there. `held(state)`: how
     many of the counted characters may still turn out to stand behind the end. States are made only for the
     (state, count) pairs that are met, so a large bound costs nothing.
@@ -267,12 +267,12 @@ class Counted:
         self,
         dfa: DFA,
         begins: Callable[[int], bool],
-        bound: Callable[[int, int], int],
+        within: Callable[[int, int], int],
         minimum: int,
         maximum: int | None,
         held: Callable[[int], int] = lambda state: 0,
     ) -> None:
-        self.dfa, self.begins, self.bound = dfa, begins, bound
+        self.dfa, self.begins, self.within = dfa, begins, within
         self.minimum, self.maximum = minimum, maximum
         self._held = held
         self._ids: dict[tuple[int, int], int] = {}
@@ -320,7 +320,7 @@ class Counted:
             for following in self.dfa.row(base):
                 target = seen.get(following)
                 if target is None:
-                    after = self.bound(following, count)
+                    after = self.within(following, count)
                     target = seen[following] = DEAD if after == DEAD else self.state(following, after)
                 built.append(target)
             row = self._rows[state] = array("i", built)
@@ -330,7 +330,7 @@ class Counted:
 def counted_json_string(minimum: int, maximum: int | None) -> Counted:
     """A JSON string of `minimum` to `maximum` characters (code points, as JSON Schema counts)."""
 
-    def bound(state: int, count: int) -> int:
+    def within(state: int, count: int) -> int:
         if state == JSON_END:
             count -= 1  # the closing quote is no character
             return count if minimum <= count and (maximum is None or count <= maximum) else DEAD
@@ -338,4 +338,4 @@ def counted_json_string(minimum: int, maximum: int | None) -> Counted:
             return min(count, minimum)
         return count if count <= maximum else DEAD
 
-    return Counted(json_string(), lambda state: state == JSON_BODY, bound, minimum, maximum)
+    return Counted(json_string(), lambda state: state == JSON_BODY, within, minimum, maximum)

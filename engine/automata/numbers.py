@@ -30,20 +30,20 @@ _ZERO = rf"-?0(?:\.0+)?(?:{EXPONENT})?"
 _MAX_REMAINDERS = 20_000
 
 
-class Bound(NamedTuple):
+class NumberBound(NamedTuple):
     """An end of an interval; `inclusive`: whether it belongs to the interval."""
 
     value: Decimal
     inclusive: bool
 
-    def negated(self) -> Bound:
-        return Bound(-self.value, self.inclusive)
+    def negated(self) -> NumberBound:
+        return NumberBound(-self.value, self.inclusive)
 
 
-_ZERO_BOUND = Bound(Decimal(0), True)
+_ZERO_BOUND = NumberBound(Decimal(0), True)
 
 
-def in_range(lower: Bound | None, upper: Bound | None, fractions: bool) -> DFA:
+def in_range(lower: NumberBound | None, upper: NumberBound | None, fractions: bool) -> DFA:
     """Numbers between two bounds; `fractions`: whether digits may follow a point.
 
     With a bound other than 0 numbers are written without exponents.
@@ -62,19 +62,19 @@ def in_range(lower: Bound | None, upper: Bound | None, fractions: bool) -> DFA:
     return _trimmed(edges, accepting)
 
 
-def no_number(lower: Bound | None, upper: Bound | None, fractions: bool) -> bool:
+def no_number(lower: NumberBound | None, upper: NumberBound | None, fractions: bool) -> bool:
     """Whether no number can be written between the bounds."""
     wide = lower is None or upper is None or lower.value < upper.value - 1
     small = all(bound is None or abs(bound.value) < 10 ** (INTEGER_DIGITS - 1) for bound in (lower, upper))
     return not (wide and small) and is_empty(in_range(lower, upper, fractions))
 
 
-def _above_zero(lower: Bound | None) -> Bound:
+def _above_zero(lower: NumberBound | None) -> NumberBound:
     """The lower bound of absolute values, which are never below zero."""
-    return lower if lower is not None and lower.value >= 0 else Bound(Decimal(0), True)
+    return lower if lower is not None and lower.value >= 0 else NumberBound(Decimal(0), True)
 
 
-def _signed(lower: Bound | None, upper: Bound | None, fractions: bool) -> DFA:
+def _signed(lower: NumberBound | None, upper: NumberBound | None, fractions: bool) -> DFA:
     body = UNSIGNED + (rf"(?:{FRACTION})?(?:{EXPONENT})?" if fractions else "")
     bound = lower or upper
     if bound is None:
@@ -114,7 +114,7 @@ def _sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-class _Place(NamedTuple):
+class _Progress(NamedTuple):
     """`digits` read of the integer part or (`point`) of the fraction; how they compare with both bounds."""
 
     point: bool
@@ -129,8 +129,8 @@ class _Magnitudes:
 
     def __init__(
         self,
-        lower: Bound,
-        upper: Bound | None,
+        lower: NumberBound,
+        upper: NumberBound | None,
         fractions: bool,
         edges: list[dict[int, int]],
         accepting: set[int],
@@ -138,49 +138,49 @@ class _Magnitudes:
         self._fractions, self._edges, self._accepting = fractions, edges, accepting
         self._lower = lower
         # Without an upper bound all numbers are below one that has more digits than can be written.
-        self._upper = upper or Bound(Decimal(10**INTEGER_DIGITS), True)
+        self._upper = upper or NumberBound(Decimal(10**INTEGER_DIGITS), True)
         self._low, self._high = _Digits.of(self._lower.value), _Digits.of(self._upper.value)
-        self._ids: dict[_Place, int] = {}
-        self._pending: list[_Place] = []
+        self._ids: dict[_Progress, int] = {}
+        self._pending: list[_Progress] = []
 
     def add(self, root: int) -> None:
         """The first digits lead from state `root`."""
         for digit in range(10):
-            self._edges[root][ord("0") + digit] = self._state(self._integer(_Place(False, 0, 0, 0), digit))
+            self._edges[root][ord("0") + digit] = self._state(self._integer(_Progress(False, 0, 0, 0), digit))
         while self._pending:
-            place = self._pending.pop()
-            row = self._edges[self._ids[place]]
-            for byte, following in self._following(place):
+            progress = self._pending.pop()
+            row = self._edges[self._ids[progress]]
+            for byte, following in self._following(progress):
                 row[byte] = self._state(following)
 
-    def _state(self, place: _Place) -> int:
-        found = self._ids.get(place)
+    def _state(self, progress: _Progress) -> int:
+        found = self._ids.get(progress)
         if found is None:
-            found = self._ids[place] = len(self._edges)
+            found = self._ids[progress] = len(self._edges)
             self._edges.append({})
-            self._pending.append(place)
-            if self._accepts(place):
+            self._pending.append(progress)
+            if self._accepts(progress):
                 self._accepting.add(found)
         return found
 
-    def _integer(self, place: _Place, digit: int) -> _Place:
-        low = self._low.compare(place.low, digit, place.digits)
-        high = self._high.compare(place.high, digit, place.digits)
-        return _Place(False, place.digits + 1, low, high, place.digits == 0 and digit == 0)
+    def _integer(self, progress: _Progress, digit: int) -> _Progress:
+        low = self._low.compare(progress.low, digit, progress.digits)
+        high = self._high.compare(progress.high, digit, progress.digits)
+        return _Progress(False, progress.digits + 1, low, high, progress.digits == 0 and digit == 0)
 
-    def _whole(self, place: _Place) -> tuple[int, int]:
-        if place.point:
-            return place.low, place.high
+    def _whole(self, progress: _Progress) -> tuple[int, int]:
+        if progress.point:
+            return progress.low, progress.high
         return (
-            self._low.whole_ends(place.low, place.digits),
-            self._high.whole_ends(place.high, place.digits),
+            self._low.whole_ends(progress.low, progress.digits),
+            self._high.whole_ends(progress.high, progress.digits),
         )
 
-    def _accepts(self, place: _Place) -> bool:
-        if place.point and place.digits == 0:
+    def _accepts(self, progress: _Progress) -> bool:
+        if progress.point and progress.digits == 0:
             return False
-        low, high = self._whole(place)
-        read = place.digits if place.point else 0
+        low, high = self._whole(progress)
+        read = progress.digits if progress.point else 0
         # The digits that a bound still has make it the larger number.
         if low == 0 and self._low.fraction[read:]:
             low = -1
@@ -189,20 +189,20 @@ class _Magnitudes:
         above = low > 0 or (low == 0 and self._lower.inclusive)
         return above and (high < 0 or (high == 0 and self._upper.inclusive))
 
-    def _following(self, place: _Place) -> Iterator[tuple[int, _Place]]:
-        if not place.point:
-            if not place.leading_zero and place.digits < min(INTEGER_DIGITS, len(self._high.whole)):
+    def _following(self, progress: _Progress) -> Iterator[tuple[int, _Progress]]:
+        if not progress.point:
+            if not progress.leading_zero and progress.digits < min(INTEGER_DIGITS, len(self._high.whole)):
                 for digit in range(10):
-                    yield ord("0") + digit, self._integer(place, digit)
-            low, high = self._whole(place)
+                    yield ord("0") + digit, self._integer(progress, digit)
+            low, high = self._whole(progress)
             if self._fractions and low >= 0 and high <= 0:
-                yield ord("."), _Place(True, 0, low, high)
-        elif place.digits < FRACTION_DIGITS:
+                yield ord("."), _Progress(True, 0, low, high)
+        elif progress.digits < FRACTION_DIGITS:
             for digit in range(10):
-                low = self._low.compare_fraction(place.low, digit, place.digits)
-                high = self._high.compare_fraction(place.high, digit, place.digits)
+                low = self._low.compare_fraction(progress.low, digit, progress.digits)
+                high = self._high.compare_fraction(progress.high, digit, progress.digits)
                 if low >= 0 and high <= 0:
-                    yield ord("0") + digit, _Place(True, place.digits + 1, low, high)
+                    yield ord("0") + digit, _Progress(True, progress.digits + 1, low, high)
 
 
 def _trimmed(edges: list[dict[int, int]], accepting: set[int]) -> Table:

@@ -116,7 +116,7 @@ def _alternation(branches: list[Node]) -> Node:
     return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
 
 
-class Parser:
+class _PatternParser:
     """Recursive descent; the methods follow the productions of ECMA-262."""
 
     def __init__(self, pattern: str) -> None:
@@ -286,10 +286,10 @@ class Parser:
         return code
 
 
-class Compiler:
+class _PatternCompiler:
     """Builds the automata of one pattern; `limit` bounds their NFA nodes and their searches."""
 
-    def __init__(self, parser: Parser, json_string: bool, limit: int) -> None:
+    def __init__(self, parser: _PatternParser, json_string: bool, limit: int) -> None:
         self._parser = parser
         self._json_string = json_string
         self._limit = limit
@@ -402,7 +402,7 @@ def _width(node: Node) -> int | None:
 
 @lru_cache(maxsize=256)
 def _parsed(pattern: str) -> Node:
-    return Parser(pattern).parse()
+    return _PatternParser(pattern).parse()
 
 
 def check_syntax(pattern: str) -> None:
@@ -430,6 +430,8 @@ def compile_regex(
     without a bound; the searches that look-aheads need visit at most `max_states` states each.
     """
     try:
-        return Compiler(Parser(pattern), json_string, max_states).compile(_parsed(pattern), anchored)
+        return _PatternCompiler(_PatternParser(pattern), json_string, max_states).compile(
+            _parsed(pattern), anchored
+        )
     except RecursionError:
         raise UnsupportedPattern(f"groups nested too deeply in the pattern {pattern[:40]!r}…") from None

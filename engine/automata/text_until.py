@@ -40,7 +40,7 @@ class Stop:
             yield name, self.label if at == last else None
 
 
-class StopText:
+class AhoCorasick:
     """Valid UTF-8 text that ends at the first of `stops`.
 
     `refused`: indices of stops that may not come. `before`: bytes that precede the text and may be the start
@@ -188,14 +188,14 @@ class StopText:
         return row
 
 
-def counted_text(text: StopText, minimum: int, maximum: int | None) -> Counted:
+def counted_text(text: AhoCorasick, minimum: int, maximum: int | None) -> Counted:
     """`text` with `minimum` to `maximum` characters before its stop.
 
     Counts all characters, and at a stop those before it: what is held back is not part of the value yet.
     """
     cap = minimum + max((len(stop.marker) for stop in text.stops), default=0)
 
-    def bound(state: int, count: int) -> int:
+    def within(state: int, count: int) -> int:
         if state in text.stop:
             count -= text.depth(state)
             return count if minimum <= count and (maximum is None or count <= maximum) else DEAD
@@ -203,10 +203,10 @@ def counted_text(text: StopText, minimum: int, maximum: int | None) -> Counted:
             return min(count, cap)
         return count if count < maximum or _can_stop(text, state, count, minimum, maximum) else DEAD
 
-    return Counted(text, lambda state: text.text_state(state) == 0, bound, minimum, maximum, text.depth)
+    return Counted(text, lambda state: text.text_state(state) == 0, within, minimum, maximum, text.depth)
 
 
-def _can_stop(text: StopText, state: int, count: int, minimum: int, maximum: int) -> bool:
+def _can_stop(text: AhoCorasick, state: int, count: int, minimum: int, maximum: int) -> bool:
     """Whether the value can end although no further character may be added to it."""
     if count == maximum and (text.text_state(state) != 0 or text.accepts(state)):
         return True  # inside a character that may be the value's last one, or at an open end
@@ -229,7 +229,7 @@ class MatchedText(Trimmed[tuple[int, int]]):
     that are held back have not been read by it yet.
     """
 
-    def __init__(self, text: StopText, value: DFA, limit: int = 20_000) -> None:
+    def __init__(self, text: AhoCorasick, value: DFA, limit: int = 20_000) -> None:
         super().__init__(limit)
         self.dfa, self.value = text, value
         self._moves: dict[int, list[tuple[int, int, list[int]]]] = {}

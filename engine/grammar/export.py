@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from larksong.engine.automata.characters import CharacterAutomaton, Range, TooManyStates
 from larksong.engine.automata.dfa import DEAD, DFA, Row
-from larksong.engine.automata.text_until import StopText
+from larksong.engine.automata.text_until import AhoCorasick
 from larksong.engine.grammar.fixed_order import FixedOrder, fixed_order
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import (
@@ -235,7 +235,7 @@ def _one_of(writer: Writer, ranges: Sequence[Range]) -> str:
 class RawText:
     """What may stand before an end of a raw text: no end is in it, nor begins in it too early."""
 
-    def __init__(self, text: StopText) -> None:
+    def __init__(self, text: AhoCorasick) -> None:
         self._text = text
         self.start = text.start
 

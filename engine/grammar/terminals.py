@@ -17,15 +17,15 @@ from larksong.engine.automata.numbers import (
     INTEGER,
     INTEGER_DIGITS,
     NUMBER,
-    Bound,
     Multiples,
+    NumberBound,
     in_range,
     no_number,
     spellings,
 )
 from larksong.engine.automata.product import difference, intersection, is_empty
 from larksong.engine.automata.regex import compile_regex
-from larksong.engine.automata.text_until import MatchedText, Stop, StopText, counted_text
+from larksong.engine.automata.text_until import AhoCorasick, MatchedText, Stop, counted_text
 from larksong.engine.grammar.attributes import Member, Predicate, Value
 
 if TYPE_CHECKING:
@@ -214,8 +214,8 @@ class Number:
     """
 
     integer: bool = False
-    lower: Bound | None = None
-    upper: Bound | None = None
+    lower: NumberBound | None = None
+    upper: NumberBound | None = None
     multiples: tuple[Decimal, ...] = ()
     others: tuple[Decimal, ...] = ()
     excluded: tuple[Decimal, ...] = ()
@@ -272,8 +272,8 @@ class TextUntil:
     def without(self, refused: frozenset[int]) -> TextUntil:
         return replace(self, refused=refused)
 
-    def text(self) -> StopText:
-        return StopText(self.stops, self.refused, self.before.encode(), self.open_end)
+    def text(self) -> AhoCorasick:
+        return AhoCorasick(self.stops, self.refused, self.before.encode(), self.open_end)
 
     def dfa(self) -> DFA:
         if self.language is not None:

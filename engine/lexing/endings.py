@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.automata.dfa import Counted, Words
-from larksong.engine.automata.text_until import StopText
+from larksong.engine.automata.text_until import AhoCorasick
 from larksong.engine.lexing.sweep import Sweeper, groups
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear
@@ -51,7 +51,7 @@ def _endings(automaton: TerminalAutomaton, state: int, position: Position) -> It
         profile = automaton._basis.profile(dfa, base, position)
         stayed = [(end, more, _without(piece, profile.moved)) for end, more, piece in profile.inside]
         for end, more, piece in (*stayed, *profile.extra):
-            reached = dfa.bound(end, count + more)
+            reached = dfa.within(end, count + more)
             if reached >= 0:
                 yield dfa.state(end, reached), piece
     elif (
@@ -83,7 +83,7 @@ def _in_words(words: Words, state: int, position: Position) -> Iterator[tuple[in
 
 
 def _in_text(
-    text: StopText, state: int, position: Position, plain: Endings, inside: TokenSet
+    text: AhoCorasick, state: int, position: Position, plain: Endings, inside: TokenSet
 ) -> Iterator[tuple[int, TokenSet]]:
     """`plain`: the endings of plain text, whose state 0 is between characters; `inside`: what is wanted."""
     trie = position.trie
@@ -104,7 +104,7 @@ def _in_text(
             yield node or (text.nodes + end - 1 if end else 0), TokenSet.of(ids[nodes == node], trie.words)
 
 
-def _suffixes(text: StopText, trie: Trie) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _suffixes(text: AhoCorasick, trie: Trie) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """The tokens whose last bytes lead from the root to a node, for each node, shorter ways first."""
     level = {child: np.flatnonzero(trie.byte == byte) for byte, child in text.edges[0].items()}
     while level:
@@ -119,7 +119,7 @@ def _suffixes(text: StopText, trie: Trie) -> Iterator[tuple[int, NDArray[np.int6
         level = below
 
 
-def _along(text: StopText, node: int, position: Position) -> Iterator[tuple[int, Position]]:
+def _along(text: AhoCorasick, node: int, position: Position) -> Iterator[tuple[int, Position]]:
     """The nodes that lie behind `node`, and the tokens that lead to them."""
     todo = [(node, position)]
     for here, at in todo:

@@ -102,7 +102,7 @@ def _fill(dfa: Counted, state: int) -> tuple[int, bytes]:
     missing = dfa.minimum - count
     if missing < 2 or dfa.dfa.row(base)[_FILL] != base:
         return state, b""
-    return dfa.state(base, dfa.bound(base, dfa.minimum)), bytes((_FILL,)) * missing
+    return dfa.state(base, dfa.within(base, dfa.minimum)), bytes((_FILL,)) * missing
 
 
 def _search(automaton: TerminalAutomaton, state: int) -> dict[Hashable, End]:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 from larksong.engine.automata.dfa import DFA, Counted, Quoted, StringsExcept, Words, is_final
 from larksong.engine.automata.languages import BoundedText
-from larksong.engine.automata.text_until import MatchedText, StopText
+from larksong.engine.automata.text_until import AhoCorasick, MatchedText
 from larksong.engine.grammar.terminals import Choice, Readable, Special, TextUntil
 from larksong.engine.lexing import walks
 from larksong.engine.lexing.sweep import Sweeper
@@ -48,10 +48,10 @@ class TerminalAutomaton:
         self.words = self.dfa if isinstance(self.dfa, Words) else None
         if self.words is not None:
             meter.bytes += _STATE_BYTES * len(self.words.edges)
-        self.text: StopText | None = None
+        self.text: AhoCorasick | None = None
         if isinstance(definition, TextUntil):
             base = self.dfa.dfa if isinstance(self.dfa, Counted | MatchedText) else self.dfa
-            assert isinstance(base, StopText)
+            assert isinstance(base, AhoCorasick)
             self.text = base
         self.narrow = self.words is not None and self.words.prefix_free
         """a literal or finite set that is complete without a look at the next byte"""
@@ -91,7 +91,7 @@ class TerminalAutomaton:
         return self.text.held[node] if node < self.text.nodes else b""
 
     def node(self, state: int) -> int:
-        """The state of the text's own automaton (see `StopText`)."""
+        """The state of the text's own automaton (see `AhoCorasick`)."""
         return self._base(state)
 
     def released(self, state: int, data: bytes, following: int) -> bytes:
@@ -163,7 +163,7 @@ class TerminalAutomaton:
                 return walks.of_text(self.text, plain, state, position)
         return walks.of_sweep(self._sweeper.sweep(state, position, ends=False), trie, self.outcome)
 
-    def _stops_are_split(self, text: StopText) -> bool:
+    def _stops_are_split(self, text: AhoCorasick) -> bool:
         """Whether no token has a whole stop, or what is refused of one, beyond its first byte."""
         return not any(
             self._trie.inside_a_token(

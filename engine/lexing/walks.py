@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from larksong.engine.automata.dfa import Counted, StringsExcept, Words
-from larksong.engine.automata.text_until import StopText
+from larksong.engine.automata.text_until import AhoCorasick
 from larksong.engine.lexing.interior import Ints
 from larksong.engine.lexing.sweep import Exit, Sweep, groups
 from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear, set_bits, union
@@ -111,7 +111,7 @@ class Reached(NamedTuple):
     at: Position
 
 
-def _along_stops(text: StopText, beginnings: Iterable[int], position: Position) -> Iterator[Reached]:
+def _along_stops(text: AhoCorasick, beginnings: Iterable[int], position: Position) -> Iterator[Reached]:
     """What tokens reach along the stops whose `beginnings` are held back."""
     for begun in beginnings:
         todo = [Reached(begun, b"", position)]
@@ -125,7 +125,7 @@ def _along_stops(text: StopText, beginnings: Iterable[int], position: Position) 
                         todo.append(further)
 
 
-def of_text(text: StopText, plain: Walk, state: int, position: Position) -> Walk:
+def of_text(text: AhoCorasick, plain: Walk, state: int, position: Position) -> Walk:
     """Text with stops: plain text's walk, less the tokens that run into a stop.
 
     Only for vocabularies without a token that has a whole stop inside (see `Trie.inside_a_token`).
@@ -171,7 +171,7 @@ def profile_of(sweep: Sweep, trie: Trie) -> LengthProfile:
     return LengthProfile(inside, sweep.exits, TokenSet([], None), (), {})
 
 
-def held_profile(text: StopText, between: LengthProfile, state: int, position: Position) -> LengthProfile:
+def held_profile(text: AhoCorasick, between: LengthProfile, state: int, position: Position) -> LengthProfile:
     """The profile of a text in a state that holds bytes back, from that `between` two characters.
 
     In Aho-Corasick's automaton the held bytes have no effect on where a token ends that does not continue
@@ -202,11 +202,11 @@ def of_profile(profile: LengthProfile, dfa: Counted, count: int, trie: Trie, out
     """The walk near a bound, after `count` characters: what of `profile` the bounds allow."""
 
     def allowed(parts: Parts) -> tuple[int, ...]:
-        return tuple(i for i, (end, more, _) in enumerate(parts) if dfa.bound(end, count + more) >= 0)
+        return tuple(i for i, (end, more, _) in enumerate(parts) if dfa.within(end, count + more) >= 0)
 
     inside, extra = allowed(profile.inside), allowed(profile.extra)
     exits = tuple(
-        i for i, each in enumerate(profile.exits) if dfa.bound(each.state, count + each.characters) >= 0
+        i for i, each in enumerate(profile.exits) if dfa.within(each.state, count + each.characters) >= 0
     )
     key = (inside, extra, exits)
     walk = profile.walks.get(key)

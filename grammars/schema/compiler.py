@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from larksong.engine.automata.numbers import Bound
+from larksong.engine.automata.numbers import NumberBound
 from larksong.grammars.errors import Unenforceable
 from larksong.grammars.schema.document import (
     ALL_TYPES,
@@ -302,9 +302,9 @@ class Compiler:
         numbers, strings, arrays, objects = draft.numbers, draft.strings, draft.arrays, draft.objects
         match origin.keyword:
             case "minimum" | "exclusiveMinimum":
-                numbers.at_least(Bound(value, origin.keyword == "minimum"))
+                numbers.at_least(NumberBound(value, origin.keyword == "minimum"))
             case "maximum" | "exclusiveMaximum":
-                numbers.at_most(Bound(value, origin.keyword == "maximum"))
+                numbers.at_most(NumberBound(value, origin.keyword == "maximum"))
             case "multipleOf":
                 numbers.multiples = (*numbers.multiples, value)
                 draft.blame["multipleOf"] = origin

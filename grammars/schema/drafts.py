@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
-from larksong.engine.automata.numbers import LARGEST, Bound
+from larksong.engine.automata.numbers import LARGEST, NumberBound
 from larksong.grammars.schema.document import ALL_TYPES, Origin
 
 Scalars = Mapping[str, tuple[str, ...]]
@@ -17,12 +17,12 @@ Scopes = frozenset[int]
 
 @dataclass
 class Numbers:
-    lower: Bound | None = None
-    upper: Bound | None = None
+    lower: NumberBound | None = None
+    upper: NumberBound | None = None
     multiples: tuple[Decimal, ...] = ()
     others: tuple[Decimal, ...] = ()
 
-    def at_least(self, bound: Bound) -> None:
+    def at_least(self, bound: NumberBound) -> None:
         tighter = self.lower is None or (bound.value, not bound.inclusive) > (
             self.lower.value,
             not self.lower.inclusive,
@@ -30,7 +30,7 @@ class Numbers:
         if tighter and bound.value > -LARGEST:
             self.lower = bound
 
-    def at_most(self, bound: Bound) -> None:
+    def at_most(self, bound: NumberBound) -> None:
         tighter = self.upper is None or (bound.value, bound.inclusive) < (
             self.upper.value,
             self.upper.inclusive,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from larksong.engine.automata.dfa import DEAD, Counted
 from larksong.engine.automata.regex import compile_regex
-from larksong.engine.automata.text_until import MatchedText, Stop, StopText, counted_text
+from larksong.engine.automata.text_until import AhoCorasick, MatchedText, Stop, counted_text
 from tests.support.dfas import dead_ends, matches, reach
 from tests.support.examples import examples
 
@@ -91,7 +91,7 @@ def test_text_is_read_as_a_plain_search_reads_it(
     if data.draw(st.booleans()):  # make it likely that a stop comes
         at = data.draw(st.integers(0, len(text)))
         text = text[:at] + data.draw(st.sampled_from(wanted)).marker + text[at:]
-    dfa = StopText(wanted, refused, before)
+    dfa = AhoCorasick(wanted, refused, before)
     for size in range(len(text) + 1):
         state = reach(dfa, text[:size])
         expected = search(wanted, refused, before, text[:size])
@@ -116,7 +116,7 @@ def test_qwens_stops_are_read_as_a_plain_search_reads_them(text: bytes) -> None:
     """With the real, long markers: pieces of them are put together, so that many almost-markers come."""
     text = text.replace(b"a", b"</p>").replace(b"b", b"<p=").replace(b"x", b"</f>")
     for refused in (frozenset[int](), frozenset({0}), frozenset({1})):
-        dfa = StopText(QWEN, refused, b"\n")
+        dfa = AhoCorasick(QWEN, refused, b"\n")
         expected = search(QWEN, refused, b"\n", text)
         state = reach(dfa, text)
         assert (state == DEAD) == expected.dead
@@ -127,10 +127,10 @@ def test_qwens_stops_are_read_as_a_plain_search_reads_them(text: bytes) -> None:
 @pytest.mark.parametrize("refused", [frozenset(), frozenset({0}), frozenset({1})])
 @pytest.mark.parametrize("before", [b"", b"\n"])
 def test_no_state_is_a_dead_end(refused: frozenset[int], before: bytes) -> None:
-    assert not dead_ends(StopText(QWEN, refused, before))
-    assert not dead_ends(counted_text(StopText(QWEN, refused, before), 0, 3))
-    assert not dead_ends(counted_text(StopText(QWEN, refused, before), 2, 2))
-    assert not dead_ends(counted_text(StopText(QWEN, refused, before), 3, None))
+    assert not dead_ends(AhoCorasick(QWEN, refused, before))
+    assert not dead_ends(counted_text(AhoCorasick(QWEN, refused, before), 0, 3))
+    assert not dead_ends(counted_text(AhoCorasick(QWEN, refused, before), 2, 2))
+    assert not dead_ends(counted_text(AhoCorasick(QWEN, refused, before), 3, None))
 
 
 @given(stop_sets(), befores, st.integers(0, 2), st.none() | st.integers(0, 3))
@@ -140,40 +140,40 @@ def test_no_state_is_a_dead_end_whatever_the_stops(
 ) -> None:
     wanted, refused = stops
     assume(len(refused) < len(wanted))
-    dfa = StopText(wanted, refused, before)
+    dfa = AhoCorasick(wanted, refused, before)
     assert not dead_ends(dfa)
     assert not dead_ends(counted_text(dfa, minimum, None if more is None else minimum + more))
 
 
 def test_a_value_can_be_empty_since_the_line_break_before_it_begins_its_marker() -> None:
-    dfa = StopText(QWEN, frozenset(), b"\n")
+    dfa = AhoCorasick(QWEN, frozenset(), b"\n")
     assert dfa.stop[reach(dfa, b"</p>\n<p=")] == 0
     assert dfa.stop[reach(dfa, b"\n</p>\n<p=")] == 0
     assert dfa.held[reach(dfa, b"</p>")] == b"</p>"  # the line break is not part of the value
 
 
 def test_a_marker_without_a_legal_next_piece_is_data() -> None:
-    dfa = StopText(QWEN, frozenset(), b"\n")
+    dfa = AhoCorasick(QWEN, frozenset(), b"\n")
     state = reach(dfa, b"x\n</p>\nmore")
     assert dfa.depth(state) == 0
     assert not dfa.accepts(state)
 
 
 def test_a_refused_stop_is_refused_from_the_byte_that_tells_it() -> None:
-    dfa = StopText(QWEN, frozenset({1}), b"\n")
+    dfa = AhoCorasick(QWEN, frozenset({1}), b"\n")
     assert reach(dfa, b"x\n</p>\n</") != DEAD  # may still be data
     assert reach(dfa, b"x\n</p>\n</f") == DEAD
     assert reach(dfa, b"x\n</p>\n</p>") != DEAD
 
 
 def test_a_stop_that_was_refused_before_the_text_begins_is_never_reached() -> None:
-    dfa = StopText([Stop(b"\na", ("X",), refused_from=1)], frozenset({0}), b"\n")
+    dfa = AhoCorasick([Stop(b"\na", ("X",), refused_from=1)], frozenset({0}), b"\n")
     assert reach(dfa, b"a") == DEAD
     assert reach(dfa, b"b") != DEAD
 
 
 def test_text_with_an_open_end_may_end_between_any_two_characters() -> None:
-    dfa = StopText([Stop(b"<call>", ("CALL",))], frozenset(), open_end=True)
+    dfa = AhoCorasick([Stop(b"<call>", ("CALL",))], frozenset(), open_end=True)
     assert not matches(dfa, b"")  # at least one character
     assert matches(dfa, "é<cal".encode())
     assert not matches(dfa, "é".encode()[:1])
@@ -181,7 +181,7 @@ def test_text_with_an_open_end_may_end_between_any_two_characters() -> None:
 
 
 def test_a_marker_may_have_characters_that_are_not_ascii() -> None:
-    dfa = StopText([Stop("<｜end｜>".encode(), ("END",))], frozenset())
+    dfa = AhoCorasick([Stop("<｜end｜>".encode(), ("END",))], frozenset())
     assert dfa.stop[reach(dfa, "x<｜end｜>".encode())] == 0
     # The first bytes of the marker's character and of another are the same.
     assert reach(dfa, "x<＝".encode()) != DEAD
@@ -202,7 +202,7 @@ def test_counted_text_has_a_length_within_its_bounds(
     maximum = None if more is None else minimum + more
     text += data.draw(st.sampled_from(wanted)).marker
     plain = search(wanted, refused, before, text)
-    dfa = counted_text(StopText(wanted, refused, before), minimum, maximum)
+    dfa = counted_text(AhoCorasick(wanted, refused, before), minimum, maximum)
     length = len(plain.value.decode(errors="replace"))
     expected = plain.stop is not None and minimum <= length and (maximum is None or length <= maximum)
     event(f"accepted: {expected}")
@@ -210,7 +210,7 @@ def test_counted_text_has_a_length_within_its_bounds(
 
 
 def test_counted_text_with_an_open_end_may_end_only_within_its_bounds() -> None:
-    dfa = counted_text(StopText([Stop(b"<c>", ("C",))], frozenset(), open_end=True), 2, 3)
+    dfa = counted_text(AhoCorasick([Stop(b"<c>", ("C",))], frozenset(), open_end=True), 2, 3)
     assert [text for text in (b"", b"a", b"ab", b"abc", b"abcd", b"a<c") if matches(dfa, text)] == [
         b"ab",
         b"abc",
@@ -219,14 +219,14 @@ def test_counted_text_with_an_open_end_may_end_only_within_its_bounds() -> None:
 
 
 def test_counted_text_counts_characters_and_not_bytes() -> None:
-    dfa = counted_text(StopText(QWEN, frozenset(), b"\n"), 2, 2)
+    dfa = counted_text(AhoCorasick(QWEN, frozenset(), b"\n"), 2, 2)
     assert matches(dfa, "é😀\n</p>\n<p=".encode())
     assert not matches(dfa, "é\n</p>\n<p=".encode())
     assert not matches(dfa, "é😀a\n</p>\n<p=".encode())
 
 
 def test_counted_text_counts_an_almost_marker_only_when_it_is_data() -> None:
-    dfa = counted_text(StopText(QWEN, frozenset(), b"\n"), 0, 6)
+    dfa = counted_text(AhoCorasick(QWEN, frozenset(), b"\n"), 0, 6)
     assert matches(dfa, b"\n</p>\n\n</p>\n<p=")
     assert not matches(dfa, b"\n</p>\nx\n</p>\n<p=")
     assert reach(dfa, b"\n</p>\nx") == DEAD
@@ -234,7 +234,7 @@ def test_counted_text_counts_an_almost_marker_only_when_it_is_data() -> None:
 
 def test_a_state_is_far_from_the_minimum_only_if_held_back_bytes_do_not_count() -> None:
     """What is held back may turn out not to be text: after `a\\n<` there may be one character alone."""
-    dfa = counted_text(StopText(QWEN, frozenset(), b"\n"), 3, None)
+    dfa = counted_text(AhoCorasick(QWEN, frozenset(), b"\n"), 3, None)
     assert isinstance(dfa, Counted)
     assert not dfa.is_far(reach(dfa, b"a\n</p>"), longest=8)
     assert dfa.is_far(reach(dfa, b"abc\n</p>"), longest=8)
@@ -248,7 +248,7 @@ PATTERNS = ["[ab]*", "(?:\n|a)+b?", "", "a{2}", "(?:<|\n|/|p|>|a)*", ".{0,3}", "
 def test_matched_text_has_a_value_that_the_pattern_matches(
     pattern: str, text: bytes, stop: Stop, before: bytes
 ) -> None:
-    dfa = MatchedText(StopText(QWEN, frozenset(), before), compile_regex(pattern, anchored=True))
+    dfa = MatchedText(AhoCorasick(QWEN, frozenset(), before), compile_regex(pattern, anchored=True))
     whole = text + stop.marker
     plain = search(QWEN, frozenset(), before, whole)
     expected = plain.stop is not None and re.fullmatch(pattern, plain.value.decode()) is not None
@@ -260,5 +260,5 @@ def test_matched_text_has_a_value_that_the_pattern_matches(
 @pytest.mark.parametrize("refused", [frozenset(), frozenset({0}), frozenset({1})])
 def test_no_state_of_matched_text_is_a_dead_end(pattern: str, refused: frozenset[int]) -> None:
     for before in (b"", b"\n"):
-        text = StopText(QWEN, refused, before)
+        text = AhoCorasick(QWEN, refused, before)
         assert not dead_ends(MatchedText(text, compile_regex(pattern, anchored=True)))
