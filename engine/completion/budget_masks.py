@@ -139,8 +139,8 @@ class Band:
         after = complete(self._automaton, thread.bound, thread.stack, outcome)
         if after is None:
             return
-        if position.piece:
-            yield Part(self.closing.most_behind(thread, after), position.piece, after, None)
+        if position.tokens:
+            yield Part(self.closing.most_behind(thread, after), position.tokens, after, None)
         if len(position.nodes):
             key = (after, position)
             parts = self._crossed.get(key)
@@ -160,7 +160,7 @@ class Band:
 
     def _special(self, thread: Thread) -> Iterator[Part]:
         for _, node in self.closing.ends(thread):
-            yield Part(self.closing.size(node), thread.bound.automaton.special_piece, node, None)
+            yield Part(self.closing.size(node), thread.bound.automaton.special_tokens, node, None)
 
     def _fresh(self, stack: Stack) -> list[Thread]:
         return [thread for thread, _ in self._automaton.edges.fresh(stack)]

@@ -49,11 +49,11 @@ def _endings(automaton: TerminalAutomaton, state: int, position: Position) -> It
     elif isinstance(dfa, Counted) and automaton._basis is not None:
         base, count = dfa.pair(state)
         profile = automaton._basis.profile(dfa, base, position)
-        stayed = [(end, more, _without(piece, profile.moved)) for end, more, piece in profile.inside]
-        for end, more, piece in (*stayed, *profile.extra):
+        stayed = [(end, more, _without(tokens, profile.moved)) for end, more, tokens in profile.inside]
+        for end, more, tokens in (*stayed, *profile.extra):
             reached = dfa.within(end, count + more)
             if reached >= 0:
-                yield dfa.state(end, reached), piece
+                yield dfa.state(end, reached), tokens
     elif (
         text is not None
         and automaton._basis is not None
@@ -77,7 +77,7 @@ def _in_words(words: Words, state: int, position: Position) -> Iterator[tuple[in
             child = at.child(byte)
             if child is not None:
                 if len(child.ids):
-                    yield following, child.piece
+                    yield following, child.tokens
                 if len(child.nodes) and following not in words.labels:
                     todo.append((following, child))
 
@@ -96,8 +96,8 @@ def _in_text(
         if node:
             for reached, at in _along(text, node, position):
                 node_of[at.ids] = reached
-    for end, piece in plain:
-        ids = np.flatnonzero(_bits(piece, trie) & allowed)
+    for end, tokens in plain:
+        ids = np.flatnonzero(_bits(tokens, trie) & allowed)
         nodes = node_of[ids]
         for node in np.unique(nodes).tolist():
             # Within a character that begins no marker there is a state for each kind.
@@ -130,19 +130,19 @@ def _along(text: AhoCorasick, node: int, position: Position) -> Iterator[tuple[i
                 todo.append((child, following))
 
 
-def _without(piece: TokenSet, others: TokenSet) -> TokenSet:
-    if piece.words is None:
+def _without(tokens: TokenSet, others: TokenSet) -> TokenSet:
+    if tokens.words is None:
         words = others.words
-        kept = [i for i in piece.ids if words is None or not words[i >> 5] >> np.uint32(i & 31) & 1]
+        kept = [i for i in tokens.ids if words is None or not words[i >> 5] >> np.uint32(i & 31) & 1]
         return TokenSet([i for i in kept if i not in others.ids], None)
-    words = piece.words.copy()
+    words = tokens.words.copy()
     clear(words, others)
     return TokenSet([], words)
 
 
-def _bits(piece: TokenSet, trie: Trie) -> NDArray[np.bool_]:
+def _bits(tokens: TokenSet, trie: Trie) -> NDArray[np.bool_]:
     bits = np.zeros(trie.words * 32, np.bool_)
-    if piece.words is not None:
-        bits = np.unpackbits(piece.words.view(np.uint8), bitorder="little").view(np.bool_)
-    bits[piece.ids] = True
+    if tokens.words is not None:
+        bits = np.unpackbits(tokens.words.view(np.uint8), bitorder="little").view(np.bool_)
+    bits[tokens.ids] = True
     return bits

@@ -11,6 +11,8 @@ goes on with, by depth. Both are sets in two 64-bit words:
     98 bytes that are no character (in a branch alone: no state goes on with them)
 
 A branch's bytes are read as characters from its root on, so a state inside a character goes on with nothing.
+
+llguidance keeps such sets of tokens for a few regular expressions, and calls them "slices".
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class TerminalAutomaton:
         meter.bytes += 5 * _ENTRY_BYTES
         self.definition = definition
         self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
-        self.special_piece = TokenSet(sorted(self.special), None)
+        self.special_tokens = TokenSet(sorted(self.special), None)
         self.dfa: DFA = Words([]) if isinstance(definition, Special) else definition.dfa()
         self.start = self.dfa.start
         self.row = self.dfa.row
@@ -137,8 +137,8 @@ class TerminalAutomaton:
             self._meter.bytes += _ENTRY_BYTES + self._dense_bytes(walk.inside)
         return walk
 
-    def _dense_bytes(self, piece: TokenSet) -> int:
-        return 0 if piece.words is None else 4 * self._trie.words
+    def _dense_bytes(self, tokens: TokenSet) -> int:
+        return 0 if tokens.words is None else 4 * self._trie.words
 
     def _walk(self, state: int, position: Position) -> Walk:
         dfa, basis, trie = self.dfa, self._basis, self._trie
@@ -179,7 +179,7 @@ class TerminalAutomaton:
         if profile is None:
             profile = self._profiles.setdefault(key, self._profile(dfa, state, position))
             self._meter.bytes += sum(
-                _ENTRY_BYTES + self._dense_bytes(piece) for _, _, piece in profile.inside
+                _ENTRY_BYTES + self._dense_bytes(tokens) for _, _, tokens in profile.inside
             )
         return profile
 

@@ -185,13 +185,13 @@ def _ranges(first: NDArray[np.int64], last: NDArray[np.int64]) -> tuple[NDArray[
 class Position:
     """A merged place in the trie: `nodes` to be consumed next, `ids` of the tokens that end here."""
 
-    __slots__ = ("__weakref__", "_below", "_bytes", "_children", "_piece", "ids", "nodes", "trie")
+    __slots__ = ("__weakref__", "_below", "_bytes", "_children", "_tokens", "ids", "nodes", "trie")
 
     def __init__(self, trie: Trie, nodes: Nodes, ids: NDArray[np.int64]) -> None:
         self.trie, self.nodes, self.ids = trie, nodes, ids
         self._children: dict[int, Position | None] = {}
         self._bytes: bytes | None = None
-        self._piece: TokenSet | None = None
+        self._tokens: TokenSet | None = None
         self._below: TokenSet | None = None
 
     def child(self, byte: int) -> Position | None:
@@ -215,11 +215,11 @@ class Position:
         return trie.position(trie.children(nodes)[0], trie.tokens(nodes)[0])
 
     @property
-    def piece(self) -> TokenSet:
+    def tokens(self) -> TokenSet:
         """The tokens that end here."""
-        if self._piece is None:
-            self._piece = TokenSet.of(self.ids, self.trie.words)
-        return self._piece
+        if self._tokens is None:
+            self._tokens = TokenSet.of(self.ids, self.trie.words)
+        return self._tokens
 
     @property
     def below(self) -> TokenSet:
@@ -256,10 +256,10 @@ class TokenSet:
         return cls([], np.packbits(bits, bitorder="little").view(np.uint32))
 
 
-def union(pieces: Collection[TokenSet], words: int) -> NDArray[np.uint32]:
-    """Packed union of pieces: a new array of `words` uint32."""
-    dense = [piece.words for piece in pieces if piece.words is not None]
-    ids = [i for piece in pieces for i in piece.ids]
+def union(sets: Collection[TokenSet], words: int) -> NDArray[np.uint32]:
+    """Packed union of sets: a new array of `words` uint32."""
+    dense = [tokens.words for tokens in sets if tokens.words is not None]
+    ids = [i for tokens in sets for i in tokens.ids]
     if not dense:
         return packed(ids, words)
     out = dense[0].copy()
@@ -285,9 +285,9 @@ def set_bits(words: NDArray[np.uint32], ids: Iterable[int]) -> None:
         view[i >> 3] |= 1 << (i & 7)
 
 
-def clear(words: NDArray[np.uint32], piece: TokenSet) -> None:
-    """Remove the tokens of `piece` from packed words, in place."""
-    if piece.words is not None:
-        np.bitwise_and(words, ~piece.words, out=words)
-    for i in piece.ids:
+def clear(words: NDArray[np.uint32], tokens: TokenSet) -> None:
+    """Remove the tokens of `tokens` from packed words, in place."""
+    if tokens.words is not None:
+        np.bitwise_and(words, ~tokens.words, out=words)
+    for i in tokens.ids:
         words[i >> 5] &= np.uint32(~(1 << (i & 31)) & 0xFFFFFFFF)

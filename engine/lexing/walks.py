@@ -6,6 +6,9 @@ definition and the vocabulary alone, so all requests share it. A sweep through t
 milliseconds, so most walks are made from another one: texts differ from plain text only along their stops,
 names that are not declared differ from any string only along the declared ones, bounded strings differ from
 unbounded ones only by the number of characters.
+
+Tokens that go on behind a crossing are "bridge tokens" in DOMINO and "context-dependent tokens" in xgrammar:
+whether they may come depends on the stack. Those inside are "context-independent" there.
 """
 
 from __future__ import annotations
@@ -69,12 +72,12 @@ def of_words(words: Words, state: int, position: Position) -> Walk:
                 crossings.append((words.labels[following], child))
                 continue
             # Where no token goes on, nothing depends on what follows.
-            inside.append(child.piece)
+            inside.append(child.tokens)
             if len(child.nodes):
                 todo.append((following, child))
-    if any(piece.words is not None for piece in inside):
+    if any(tokens.words is not None for tokens in inside):
         return Walk(TokenSet([], union(inside, position.trie.words)), tuple(crossings))
-    return Walk(TokenSet([i for piece in inside for i in piece.ids], None), tuple(crossings))
+    return Walk(TokenSet([i for tokens in inside for i in tokens.ids], None), tuple(crossings))
 
 
 def of_other_strings(strings: StringsExcept, any_string: Walk, state: int, position: Position) -> Walk:
@@ -192,7 +195,7 @@ def held_profile(text: AhoCorasick, between: LengthProfile, state: int, position
             # The longest beginnings come first, and they tell where a token ends.
             tokens = [token for token in at.ids.tolist() if token not in seen]
             seen.update(tokens)
-            moved.append(at.piece)
+            moved.append(at.tokens)
             extra.append((node, characters, TokenSet(tokens, None)))
     words = union(moved, position.trie.words)
     return LengthProfile(between.inside, exits, TokenSet([], words), extra, {})
@@ -214,7 +217,7 @@ def of_profile(profile: LengthProfile, dfa: Counted, count: int, trie: Trie, out
         words = union([profile.inside[i][2] for i in inside], trie.words)
         clear(words, profile.moved)
         set_bits(words, [token for i in extra for token in profile.extra[i][2].ids])
-        piece = TokenSet([], words if words.any() else None)
-        walk = Walk(piece, _crossings([profile.exits[i] for i in exits], trie, outcome))
+        tokens = TokenSet([], words if words.any() else None)
+        walk = Walk(tokens, _crossings([profile.exits[i] for i in exits], trie, outcome))
         walk = profile.walks.setdefault(key, walk)
     return walk

@@ -71,7 +71,7 @@ class Masks:
             automaton = thread.bound.automaton
             if automaton.special:
                 if at_root:
-                    pieces.append(automaton.special_piece)
+                    pieces.append(automaton.special_tokens)
                 continue
             walk = automaton.walk(thread.state, position)
             if walk.inside.some:
@@ -88,7 +88,7 @@ class Masks:
         for begun, _ in self._edges.fresh(stack) if stack is not None else ():
             automaton = begun.bound.automaton
             if automaton.special:
-                found.append(automaton.special_piece)
+                found.append(automaton.special_tokens)
             elif not automaton.narrow and automaton.accepts(begun.state):
                 found += self._specials(begun)
         return found
@@ -96,7 +96,7 @@ class Masks:
     def _after(self, thread: Thread, outcome: Value, position: Position) -> list[TokenSet]:
         """What may follow the terminal of `thread`, which is complete at `position`."""
         if not len(position.nodes):
-            return [position.piece] if position.piece.some else []
+            return [position.tokens] if position.tokens.some else []
         bound = thread.bound
         text = bound.automaton.text
         label = bound.label if bound.label is not None or text is not None else outcome
@@ -124,7 +124,7 @@ class Masks:
                         reached = self._parser.shift(reached, number, label) if reached is not None else None
                     known += self._fill_stack(reached, behind) if reached is not None else []
             else:
-                known = [position.piece]
+                known = [position.tokens]
                 self._fill([begun for begun, _ in self._edges.fresh(stack)], position, known)
             known = stack.fills.setdefault(position, [piece for piece in known if piece.some])
         return known
@@ -133,7 +133,7 @@ class Masks:
         """What `_fill_stack` finds for every stack in a plain state: after a name mostly all of it."""
         known = compiled.fills.get((state, position))
         if known is None:
-            pieces = [position.piece]
+            pieces = [position.tokens]
             tails: list[tuple[tuple[tuple[int, Value], ...], Position]] = []
             for number, following in state.actions.items():
                 (bound,) = self._parser.bind(compiled, number, compiled.terminals[number])
@@ -141,7 +141,7 @@ class Masks:
                 pieces.append(walk.inside)
                 for outcome, crossed in walk.crossings:
                     if not len(crossed.nodes):
-                        pieces.append(crossed.piece)
+                        pieces.append(crossed.tokens)
                     elif isinstance(following, State) and compiled.is_plain(following):
                         further = self._plain_fill(compiled, following, crossed)
                         pieces += further.pieces

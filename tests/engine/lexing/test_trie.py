@@ -43,7 +43,7 @@ def test_a_position_has_the_tokens_that_end_there_and_those_below(
         return
     here = {i for i, token in enumerate(vocabulary) if token == path}
     assert set(position.ids.tolist()) == here
-    assert ids(position.piece, trie.words) == here
+    assert ids(position.tokens, trie.words) == here
     assert ids(position.below, trie.words) == below
     assert set(trie.byte[position.nodes].tolist()) == {vocabulary[i][len(path)] for i in below - here}
 
