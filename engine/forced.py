@@ -318,7 +318,7 @@ def _rest_of_marker(configuration: Configuration) -> bytes:
     automaton = thread.bound.automaton
     if automaton.text is None or len(automaton.held(thread.state)) < _BEGUN:
         return b""
-    paths = [tuple(path) for path in automaton.text.paths(automaton.node(thread.state))]
+    paths = [tuple(path) for path in automaton.text.paths(automaton.base(thread.state))]
     return bytes(reduce(_shared, paths)) if paths else b""
 
 

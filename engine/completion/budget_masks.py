@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from larksong.engine.completion.closed_form import complete
 from larksong.engine.completion.search import Closing, Node
 from larksong.engine.grammar.attributes import Value
-from larksong.engine.lexing.endings import endings
 from larksong.engine.lexing.trie import Position, TokenSet
 from larksong.engine.parsing.stack import Configuration, Stack, Thread
 
@@ -103,7 +102,7 @@ class Band:
             stack, bound = node.stack, node.bound
             found = [
                 (self.closing.cost(stack.thread(bound, state)), tokens)
-                for state, tokens in endings(bound.automaton, node.state, position)
+                for state, tokens in bound.automaton.endings(node.state, position)
             ]
             self._apart.setdefault((node, position), found)
         return found

@@ -31,7 +31,6 @@ from larksong.engine.completion.required_members import Names, bit_of, name_of
 from larksong.engine.grammar.attributes import Close, Seen, Value
 from larksong.engine.grammar.terminals import Sub
 from larksong.engine.lexing.path import ENDED, LONGEST, UNREACHABLE, Path, Piece, spelled
-from larksong.engine.lexing.shortest import farthest, shortest_ends
 from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Configuration, Return, Stack, Thread
 from larksong.engine.parsing.tables import END
 
@@ -104,7 +103,7 @@ class Closing:
         bound, stack, automaton = thread.bound, thread.stack, thread.bound.automaton
         if self._names.is_owed(bound, stack):
             return self.size(stack)  # the owed names take the same bytes in any order
-        longest = farthest(automaton, thread.state)
+        longest = automaton.shortest.farthest(thread.state)
         if longest is None:
             return UNREACHABLE
         return longest + max((self.size(node) for _, node, _ in self._all_ends(thread)), default=UNREACHABLE)
@@ -229,7 +228,7 @@ class Closing:
                 return []
             return [((min(automaton.special),), _END if self._is_over(after) else _plain(after), False)]
         found: list[tuple[tuple[Piece, ...], Node, bool]] = []
-        for text, state in shortest_ends(automaton, thread.state):
+        for text, state in automaton.shortest.from_state(thread.state):
             outcome = automaton.outcome(state)
             after = complete(self._automaton, bound, stack, outcome)
             if after is not None:

@@ -9,68 +9,23 @@ ends in a node of the markers' automaton only if its last bytes begin a marker, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from weakref import WeakKeyDictionary
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.automata.dfa import Counted, Words
 from larksong.engine.automata.text_until import AhoCorasick
-from larksong.engine.lexing.sweep import Sweeper, groups
-from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
+from larksong.engine.lexing.sweep import Sweep, groups
 from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear
+from larksong.engine.lexing.walks import LengthProfile
 
-Endings = list[tuple[int, TokenSet]]
-"""End states, each with the tokens that lead there."""
-
-_KNOWN: WeakKeyDictionary[TerminalAutomaton, dict[int, Endings]] = WeakKeyDictionary()
-
-
-def endings(automaton: TerminalAutomaton, state: int, position: Position) -> Endings:
-    """The tokens of `position` that end in the terminal when they are read from `state`, by end state.
-
-    At least those `inside` a `TerminalAutomaton.walk`; perhaps also those that end exactly where it is
-    complete.
-    """
-    if position is not position.trie.root:
-        return list(_endings(automaton, state, position))
-    known = _KNOWN.setdefault(automaton, {})
-    found = known.get(state)
-    if found is None:
-        found = known.setdefault(state, list(_endings(automaton, state, position)))
-    return found
+Ending = tuple[int, TokenSet]
+"""An end state, with the tokens that lead there."""
 
 
-def _endings(automaton: TerminalAutomaton, state: int, position: Position) -> Iterator[tuple[int, TokenSet]]:
-    dfa, text = automaton.dfa, automaton.text
-    if automaton.narrow and automaton.words is not None:
-        yield from _in_words(automaton.words, state, position)
-    elif isinstance(dfa, Counted) and automaton._basis is not None:
-        base, count = dfa.pair(state)
-        profile = automaton._basis.profile(dfa, base, position)
-        stayed = [(end, more, _without(tokens, profile.moved)) for end, more, tokens in profile.inside]
-        for end, more, tokens in (*stayed, *profile.extra):
-            reached = dfa.within(end, count + more)
-            if reached >= 0:
-                yield dfa.state(end, reached), tokens
-    elif (
-        text is not None
-        and automaton._basis is not None
-        and state < text.nodes
-        and text.text_state(state) == 0
-    ):
-        inside = automaton.walk(state, position).inside
-        plain = endings(automaton._basis, 0, position)
-        yield from _in_text(text, state, position, plain, inside)
-    else:
-        sweep = Sweeper(dfa).sweep(state, position)
-        complete = ((exit.state, 0, exit.ids) for exit in sweep.exits if len(exit.ids))
-        for end, _, ids in (*groups(sweep), *complete):
-            yield end, TokenSet.of(ids, position.trie.words)
-
-
-def _in_words(words: Words, state: int, position: Position) -> Iterator[tuple[int, TokenSet]]:
+def of_words(words: Words, state: int, position: Position) -> Iterator[Ending]:
+    """A finite set of strings: followed along both tries."""
     todo = [(state, position)]
     for node, at in todo:
         for byte, following in words.edges[node].items():
@@ -82,10 +37,26 @@ def _in_words(words: Words, state: int, position: Position) -> Iterator[tuple[in
                     todo.append((following, child))
 
 
-def _in_text(
-    text: AhoCorasick, state: int, position: Position, plain: Endings, inside: TokenSet
-) -> Iterator[tuple[int, TokenSet]]:
-    """`plain`: the endings of plain text, whose state 0 is between characters; `inside`: what is wanted."""
+def of_profile(profile: LengthProfile, dfa: Counted, count: int) -> Iterator[Ending]:
+    """Near a bound, after `count` characters: what of the `profile` of a state the bounds allow."""
+    stayed = [(end, more, _without(tokens, profile.moved)) for end, more, tokens in profile.inside]
+    for end, more, tokens in (*stayed, *profile.extra):
+        reached = dfa.within(end, count + more)
+        if reached >= 0:
+            yield dfa.state(end, reached), tokens
+
+
+def of_sweep(sweep: Sweep, trie: Trie) -> Iterator[Ending]:
+    """What a sweep found."""
+    complete = ((exit.state, 0, exit.ids) for exit in sweep.exits if len(exit.ids))
+    for end, _, ids in (*groups(sweep), *complete):
+        yield end, TokenSet.of(ids, trie.words)
+
+
+def of_text(
+    text: AhoCorasick, plain: Iterable[Ending], inside: TokenSet, state: int, position: Position
+) -> Iterator[Ending]:
+    """Text with stops, between characters: the tokens `inside`, by the endings of `plain` text."""
     trie = position.trie
     allowed = _bits(inside, trie)
     node_of = np.zeros(trie.words * 32, np.int32)

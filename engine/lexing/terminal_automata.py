@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from larksong.engine.grammar.terminals import JsonKey, JsonString, JsonText, Readable, TextUntil
-from larksong.engine.lexing.terminal_automaton import Meter, TerminalAutomaton
+from larksong.engine.lexing.meter import Meter
+from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Trie
 
 

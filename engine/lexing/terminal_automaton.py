@@ -1,32 +1,28 @@
-"""A automaton: the automaton of a terminal's definition on a vocabulary, with its walks."""
+"""A terminal's automaton on a vocabulary: the DFA of its definition, with what it knows of the tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Iterator
+from functools import cached_property
 
-from larksong.engine.automata.dfa import DFA, Counted, Quoted, StringsExcept, Words, is_final
+from larksong.engine.automata.dfa import Counted, Quoted, StringsExcept
 from larksong.engine.automata.languages import BoundedText
-from larksong.engine.automata.text_until import AhoCorasick, MatchedText
-from larksong.engine.grammar.terminals import Choice, Readable, Special, TextUntil
-from larksong.engine.lexing import walks
+from larksong.engine.automata.text_until import AhoCorasick
+from larksong.engine.grammar.terminals import Readable, Special
+from larksong.engine.lexing import endings, walks
+from larksong.engine.lexing.endings import Ending
+from larksong.engine.lexing.meter import ENTRY_BYTES, Meter, bytes_of
+from larksong.engine.lexing.shortest import ShortestEnds
 from larksong.engine.lexing.sweep import Sweeper
+from larksong.engine.lexing.terminal_dfa import TerminalDFA
 from larksong.engine.lexing.trie import Position, TokenSet, Trie
 from larksong.engine.lexing.walks import LengthProfile, Walk
 
-
-class Meter:
-    """Counts roughly how many bytes are kept."""
-
-    def __init__(self) -> None:
-        self.bytes = 0
-
-
-# Measured with tracemalloc, rounded up: an entry of a cache with its key; a state of words with its row.
-_ENTRY_BYTES = 400
+# Measured with tracemalloc, rounded up: a state of words with its row.
 _STATE_BYTES = 900
 
 
-class TerminalAutomaton:
+class TerminalAutomaton(TerminalDFA):
     """The lazy DFA of a definition, with its walks over one vocabulary's trie.
 
     `basis`: the automaton from whose walks this one's are made: plain text of text with stops, any string of
@@ -36,75 +32,21 @@ class TerminalAutomaton:
     def __init__(
         self, definition: Readable, trie: Trie, meter: Meter, basis: TerminalAutomaton | None = None
     ) -> None:
+        super().__init__(definition)
         self._meter = meter
-        meter.bytes += 5 * _ENTRY_BYTES
-        self.definition = definition
-        self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
-        self.special_tokens = TokenSet(sorted(self.special), None)
-        self.dfa: DFA = Words([]) if isinstance(definition, Special) else definition.dfa()
-        self.start = self.dfa.start
-        self.row = self.dfa.row
-        self.accepts = self.dfa.accepts
-        self.words = self.dfa if isinstance(self.dfa, Words) else None
+        meter.bytes += 5 * ENTRY_BYTES
         if self.words is not None:
             meter.bytes += _STATE_BYTES * len(self.words.edges)
-        self.text: AhoCorasick | None = None
-        if isinstance(definition, TextUntil):
-            base = self.dfa.dfa if isinstance(self.dfa, Counted | MatchedText) else self.dfa
-            assert isinstance(base, AhoCorasick)
-            self.text = base
-        self.narrow = self.words is not None and self.words.prefix_free
-        """a literal or finite set that is complete without a look at the next byte"""
-        self.labelled = isinstance(definition, Choice)
+        self.special: frozenset[int] = definition.ids if isinstance(definition, Special) else frozenset()
+        self.special_tokens = TokenSet(sorted(self.special), None)
         self._trie = trie
         self._basis = basis
         self._walks: dict[tuple[int, Position], Walk] = {}
         self._profiles: dict[tuple[int, Position], LengthProfile] = {}
-        self._final: dict[int, bool] = {}
+        self._endings: dict[int, list[Ending]] = {}
         self._inside: dict[tuple[int, bytes], tuple[int, bytes] | None] = {}
         self._sweeper = Sweeper(self.dfa)
         self._counting: Sweeper | None = None
-
-    # -- reading bytes
-
-    def final(self, state: int) -> bool:
-        """Complete without a look at the next byte."""
-        known = self._final.get(state)
-        if known is None:
-            known = self._final[state] = is_final(self.dfa, state)
-        return known
-
-    def outcome(self, state: int) -> Hashable:
-        """What the terminal turned out to be: a choice's label, a text's stop (its index), else None."""
-        return self._outcome(self._base(state))
-
-    def _outcome(self, base: int) -> Hashable:
-        if self.labelled and self.words is not None:
-            return self.words.labels[base]
-        return self.text.stop.get(base) if self.text is not None else None
-
-    def held(self, state: int) -> bytes:
-        """The bytes of a text that are held back in `state`, since they may be the start of a stop."""
-        if self.text is None:
-            return b""
-        node = self._base(state)
-        return self.text.held[node] if node < self.text.nodes else b""
-
-    def node(self, state: int) -> int:
-        """The state of the text's own automaton (see `AhoCorasick`)."""
-        return self._base(state)
-
-    def released(self, state: int, data: bytes, following: int) -> bytes:
-        """The bytes of a text that `data`, read in `state` and leading to `following`, has made certain."""
-        if self.text is None:
-            return data
-        known = self.held(state) + data
-        return known[: len(known) - len(self.held(following))]
-
-    def _base(self, state: int) -> int:
-        if isinstance(self.dfa, Counted | MatchedText):
-            return self.dfa.pair(state)[0]
-        return state
 
     def inside(self, state: int, data: bytes) -> tuple[int, bytes] | None:
         """Where `data` leads when all of it stays inside the terminal, and what it releases; else None.
@@ -123,7 +65,7 @@ class TerminalAutomaton:
                     break
             else:
                 found = (following, self.released(state, data, following))
-            self._meter.bytes += _ENTRY_BYTES
+            self._meter.bytes += ENTRY_BYTES
             return self._inside.setdefault(key, found)
 
     # -- walks
@@ -134,11 +76,8 @@ class TerminalAutomaton:
         walk = self._walks.get(key)
         if walk is None:
             walk = self._walks.setdefault(key, self._walk(state, position))
-            self._meter.bytes += _ENTRY_BYTES + self._dense_bytes(walk.inside)
+            self._meter.bytes += ENTRY_BYTES + bytes_of(walk.inside)
         return walk
-
-    def _dense_bytes(self, tokens: TokenSet) -> int:
-        return 0 if tokens.words is None else 4 * self._trie.words
 
     def _walk(self, state: int, position: Position) -> Walk:
         dfa, basis, trie = self.dfa, self._basis, self._trie
@@ -150,7 +89,7 @@ class TerminalAutomaton:
                 if dfa.is_far(state, trie.longest):
                     return basis.walk(base, position)
                 profile = basis.profile(dfa, base, position)
-                return walks.of_profile(profile, dfa, count, trie, self._outcome)
+                return walks.of_profile(profile, dfa, count, trie, self.base_outcome)
             if isinstance(dfa, Quoted) and isinstance(dfa.inside, BoundedText):
                 far = dfa.inside.far_state(state - 2 if state else dfa.inside.start, trie.longest)
                 if far is not None:
@@ -178,9 +117,7 @@ class TerminalAutomaton:
         profile = self._profiles.get(key)
         if profile is None:
             profile = self._profiles.setdefault(key, self._profile(dfa, state, position))
-            self._meter.bytes += sum(
-                _ENTRY_BYTES + self._dense_bytes(tokens) for _, _, tokens in profile.inside
-            )
+            self._meter.bytes += sum(ENTRY_BYTES + bytes_of(tokens) for _, _, tokens in profile.inside)
         return profile
 
     def _profile(self, dfa: Counted, state: int, position: Position) -> LengthProfile:
@@ -191,6 +128,38 @@ class TerminalAutomaton:
         if self._counting is None:
             self._counting = Sweeper(self.dfa, dfa.begins)
         return walks.profile_of(self._counting.sweep(state, position), self._trie)
+
+    # -- where tokens and texts end
+
+    def endings(self, state: int, position: Position) -> list[Ending]:
+        """The tokens of `position` that end in the terminal when they are read from `state`, by end state.
+
+        At least those `inside` a `walk`; perhaps also those that end exactly where it is complete.
+        """
+        if position is not self._trie.root:
+            return list(self._find_endings(state, position))
+        found = self._endings.get(state)
+        if found is None:
+            found = self._endings.setdefault(state, list(self._find_endings(state, position)))
+            self._meter.bytes += sum(ENTRY_BYTES + bytes_of(tokens) for _, tokens in found)
+        return found
+
+    def _find_endings(self, state: int, position: Position) -> Iterator[Ending]:
+        dfa, text, basis = self.dfa, self.text, self._basis
+        if self.narrow and self.words is not None:
+            return endings.of_words(self.words, state, position)
+        if isinstance(dfa, Counted) and basis is not None:
+            base, count = dfa.pair(state)
+            return endings.of_profile(basis.profile(dfa, base, position), dfa, count)
+        if text is not None and basis is not None and state < text.nodes and text.text_state(state) == 0:
+            plain, inside = basis.endings(0, position), self.walk(state, position).inside
+            return endings.of_text(text, plain, inside, state, position)
+        return endings.of_sweep(Sweeper(dfa).sweep(state, position), self._trie)
+
+    @cached_property
+    def shortest(self) -> ShortestEnds:
+        """The shortest ways out of the terminal; made for the first sequence with a budget."""
+        return ShortestEnds(self, self._meter)
 
     # -- what is kept
 
@@ -215,4 +184,6 @@ class TerminalAutomaton:
         # A copy, since other threads go on adding walks.
         self._walks = {(state, at): walk for (state, at), walk in self._walks.copy().items() if at is root}
         self._profiles.clear()
+        self._endings.clear()
         self._inside.clear()
+        self.__dict__.pop("shortest", None)

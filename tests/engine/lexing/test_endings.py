@@ -13,7 +13,6 @@ from larksong.engine.grammar.terminals import (
     Readable,
     TextUntil,
 )
-from larksong.engine.lexing.endings import endings
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import TokenSet, Trie, union
@@ -113,7 +112,7 @@ def test_endings_are_those_of_reading_byte_by_byte(name: str) -> None:
         if automaton.final(state):
             continue
         found: dict[int, set[int]] = {}
-        for end, piece in endings(automaton, state, TRIE.root):
+        for end, piece in automaton.endings(state, TRIE.root):
             if not automaton.final(end):
                 found.setdefault(end, set()).update(ids(piece))
         assert {end: tokens for end, tokens in found.items() if tokens} == read(automaton, state), state
@@ -125,5 +124,5 @@ def test_every_token_inside_has_an_ending() -> None:
         for child in (TRIE.root, TRIE.root.child(ord("a")), TRIE.root.child(ord("\n"))):
             assert child is not None
             walk = automaton.walk(automaton.start, child)
-            told = set().union(*(ids(piece) for _, piece in endings(automaton, automaton.start, child)))
+            told = set().union(*(ids(piece) for _, piece in automaton.endings(automaton.start, child)))
             assert ids(walk.inside) <= told

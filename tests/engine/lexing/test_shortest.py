@@ -13,7 +13,6 @@ from larksong.engine.grammar.terminals import (
     Readable,
     TextUntil,
 )
-from larksong.engine.lexing.shortest import farthest, shortest_ends
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Trie
@@ -58,7 +57,7 @@ def test_each_outcome_has_its_shortest_text(name: str) -> None:
     for state in states(of.dfa):
         wanted = distances(of, of.dfa, state)
         found = {}
-        for text, end in shortest_ends(of, state):
+        for text, end in of.shortest.from_state(state):
             at = state
             for byte in text:
                 at = of.row(at)[byte]
@@ -73,30 +72,32 @@ def test_each_outcome_has_its_shortest_text(name: str) -> None:
 def test_no_state_is_farther_than_the_bound(name: str) -> None:
     of = AUTOMATA.get(DEFINITIONS[name])
     for state in states(of.dfa):
-        bound = farthest(of, state)
+        bound = of.shortest.farthest(state)
         assert bound is not None
         behind = [after for after in of.row(state) if after >= 0]
-        assert all(len(end.text) <= bound for at in [state, *behind] for end in shortest_ends(of, at))
+        assert all(len(end.text) <= bound for at in [state, *behind] for end in of.shortest.from_state(at))
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_the_way_from_a_place_on_a_way_is_its_rest(name: str) -> None:
     of = AUTOMATA.get(DEFINITIONS[name])
     for state in states(of.dfa):
-        for text, end in shortest_ends(of, state):
+        for text, end in of.shortest.from_state(state):
             at = state
             for i, byte in enumerate(text, start=1):
                 at = of.row(at)[byte]
-                assert (text[i:], of.outcome(end)) in [(t, of.outcome(e)) for t, e in shortest_ends(of, at)]
+                assert (text[i:], of.outcome(end)) in [
+                    (t, of.outcome(e)) for t, e in of.shortest.from_state(at)
+                ]
 
 
 def test_long_minimum_is_filled_with_blanks_at_once() -> None:
     of = AUTOMATA.get(JsonString(60_000, None))
-    ((text, _),) = shortest_ends(of, of.row(of.start)[ord('"')])
+    ((text, _),) = of.shortest.from_state(of.row(of.start)[ord('"')])
     assert text == b" " * 60_000 + b'"'
 
 
 def test_ordinary_bytes_are_preferred() -> None:
     of = AUTOMATA.get(Pattern("[^x]{2}[\\x01-~]"))
-    ((text, _),) = shortest_ends(of, of.start)
+    ((text, _),) = of.shortest.from_state(of.start)
     assert text == b"   "
