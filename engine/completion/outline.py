@@ -13,8 +13,8 @@ _NONE = Members(0, 0, open=True)
 class Outline:
     """The outline of one grammar, by the numbers of its tables."""
 
-    def __init__(self, grammar: Grammar, compiled: CompiledGrammar) -> None:
-        number = compiled.number
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        grammar, number = compiled.grammar, compiled.number
         self._members = {
             number[origin]: action.members
             for origin, action in grammar.actions.items()

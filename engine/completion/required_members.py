@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from larksong.engine.completion.outline import Outline
 from larksong.engine.grammar.attributes import (
     AlternativeKey,
@@ -14,10 +12,8 @@ from larksong.engine.grammar.attributes import (
     Seen,
     Value,
 )
+from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Stack
-
-if TYPE_CHECKING:
-    from larksong.engine.parsing.token_automaton import TokenAutomaton
 
 
 def name_of(predicate: Predicate | None) -> Key | AlternativeKey | None:
@@ -32,10 +28,10 @@ def bit_of(bound: BoundTerminal) -> int:
 
 
 class Names:
-    """Looks at the members of objects on the stacks of an automaton."""
+    """Looks at the members of objects on the stacks of a parser."""
 
-    def __init__(self, automaton: TokenAutomaton) -> None:
-        self._automaton = automaton
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
         self._outlines: dict[CompiledGrammar, Outline] = {}
 
     def wanted(self, bound: BoundTerminal, stack: Stack) -> int:
@@ -62,14 +58,14 @@ class Names:
         so_far = self._so_far(bound, stack)
         if isinstance(so_far, Seen):
             return so_far.members.required & ~so_far.mask
-        after = self._automaton.parser.shift(stack, bound.number, bound.label)
+        after = self._parser.shift(stack, bound.number, bound.label)
         if after is None or after.parent is None:
             return 0
         return self.outline(after.compiled).members_begun(after.parent).required
 
     def _so_far(self, bound: BoundTerminal, stack: Stack) -> Value:
         """The value below the place where a name is written: that of the members before it."""
-        after = self._automaton.parser.shift(stack, bound.number, bound.label)
+        after = self._parser.shift(stack, bound.number, bound.label)
         if after is None or after.parent is None or after.parent.parent is None:
             return None
         return after.parent.parent.value
@@ -78,8 +74,5 @@ class Names:
         """The outline of a grammar."""
         found = self._outlines.get(compiled)
         if found is None:
-            grammar = next(
-                each for each, its in list(self._automaton.parser.compiled.items()) if its is compiled
-            )
-            found = self._outlines.setdefault(compiled, Outline(grammar, compiled))
+            found = self._outlines.setdefault(compiled, Outline(compiled))
         return found

@@ -22,21 +22,20 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from larksong.engine.completion.closed_form import ClosedForms, complete
+from larksong.engine.completion.closed_form import ClosedForms
 from larksong.engine.completion.required_members import Names, bit_of, name_of
 from larksong.engine.grammar.attributes import Close, Seen, Value
 from larksong.engine.grammar.terminals import Sub
 from larksong.engine.lexing.path import ENDED, LONGEST, UNREACHABLE, Path, Piece, spelled
 from larksong.engine.lexing.shortest import farthest, shortest_ends
+from larksong.engine.lexing.trie import Position
+from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Configuration, Return, Stack, Thread
 from larksong.engine.parsing.tables import END
-
-if TYPE_CHECKING:
-    from larksong.engine.parsing.token_automaton import TokenAutomaton
 
 log = logging.getLogger(__name__)
 
@@ -56,22 +55,24 @@ Lead = tuple[tuple[Piece, ...], Node]
 _Origin = tuple[Node, tuple[Piece, ...]]
 
 
-class Closing:
-    """Shortest ways to finish the turns of one automaton; found when asked for, and kept.
+class CompletionSearch:
+    """Shortest ways to finish the turns of one grammar; found when asked for, and kept.
 
-    Safe under threads.
+    `root`: the root of the vocabulary's trie. `special`: its special tokens by their text. `title`: the
+    grammar's, for the log. Safe under threads.
     """
 
-    def __init__(self, automaton: TokenAutomaton) -> None:
-        self._automaton = automaton
-        self._root = automaton.trie.root
+    def __init__(self, parser: Parser, root: Position, special: Mapping[str, int], title: str) -> None:
+        self._parser = parser
+        self._root = root
+        self._title = title
         self._paths: dict[Node, Path | None] = {_END: ENDED}
         self._rests: dict[tuple[CompiledGrammar, Hashable], tuple[Piece, ...] | None] = {}
         self._sought: set[tuple[CompiledGrammar, Hashable]] = set()
         self._entered: set[Stack] = set()
         self._lock = threading.RLock()
-        self._forms = ClosedForms(automaton)
-        self._names = Names(automaton)
+        self._forms = ClosedForms(parser, special)
+        self._names = Names(parser)
 
     def __len__(self) -> int:
         """How many places are known."""
@@ -130,7 +131,7 @@ class Closing:
             return self._paths[start]
         found = self._search(start)
         if found is None:
-            log.debug("the end of %r is out of reach", self._automaton.grammar.title)
+            log.debug("the end of %r is out of reach", self._title)
             return self._paths.setdefault(start, None)
         return self._keep(*found)
 
@@ -200,7 +201,7 @@ class Closing:
     def _behind(self, thread: Thread) -> Iterator[Lead]:
         """What may be written where only the next byte tells that the terminal of `thread` is over."""
         automaton = thread.bound.automaton
-        stack = complete(self._automaton, thread.bound, thread.stack, automaton.outcome(thread.state))
+        stack = self._parser.complete(thread.stack, thread.bound, automaton.outcome(thread.state))
         row = automaton.row(thread.state)
         for pieces, following in self._written(stack) if stack is not None else ():
             if isinstance(pieces[0], int) or row[pieces[0][0]] < 0:
@@ -224,14 +225,14 @@ class Closing:
         """For each outcome the shortest rest, where it leads, and whether it closes something."""
         bound, stack, automaton = thread.bound, thread.stack, thread.bound.automaton
         if automaton.special:
-            after = complete(self._automaton, bound, stack, None)
+            after = self._parser.complete(stack, bound, None)
             if after is None:
                 return []
             return [((min(automaton.special),), _END if self._is_over(after) else _plain(after), False)]
         found: list[tuple[tuple[Piece, ...], Node, bool]] = []
         for text, state in shortest_ends(automaton, thread.state):
             outcome = automaton.outcome(state)
-            after = complete(self._automaton, bound, stack, outcome)
+            after = self._parser.complete(stack, bound, outcome)
             if after is not None:
                 node = _plain(after) if automaton.final(state) else stack.thread(bound, state)
                 found.append(((text,) if text else (), node, _closes(bound, stack, outcome)))
@@ -249,11 +250,11 @@ class Closing:
                 continue
             terminal = stack.compiled.terminals[number]
             if isinstance(terminal.definition, Sub):
-                after = self._automaton.parser.shift(stack, number)
+                after = self._parser.shift(stack, number)
                 if after is not None:
                     found.append((self._forms.pieces(terminal.definition, stack.value), after))
                 continue
-            live = self._automaton.parser.live_terminal(stack, number).terminals
+            live = self._parser.live_terminal(stack, number).terminals
             if name_of(terminal.predicate) is not None:
                 names += live
                 continue
@@ -302,7 +303,7 @@ class Closing:
             automaton = node.bound.automaton
             if not automaton.accepts(node.state):
                 return False
-            after = complete(self._automaton, node.bound, node.stack, automaton.outcome(node.state))
+            after = self._parser.complete(node.stack, node.bound, automaton.outcome(node.state))
             return after is not None and not _stands_on(after, opened)
         return isinstance(node, Stack) and not _stands_on(node, opened)
 
@@ -323,7 +324,7 @@ class Closing:
         for bottom, caller, value in reversed(entered):
             self._entered.add(bottom)
             definition = caller.compiled.terminals[value.terminal].definition
-            after = self._automaton.parser.shift(caller, value.terminal)
+            after = self._parser.shift(caller, value.terminal)
             path = self.path(after) if after is not None else None
             if path is not None and isinstance(definition, Sub):
                 for place, way in self._forms.way(bottom, definition, caller.value, path):
@@ -353,19 +354,19 @@ class Closing:
     def _settled(self, stack: Stack) -> Stack:
         """The stack after the reductions that come whatever follows."""
         while stack.state.only is not None:
-            stack = self._automaton.parser.reduce(stack, stack.state.only)
+            stack = self._parser.reduce(stack, stack.state.only)
         return stack
 
     def _return(self, stack: Stack) -> Stack | None:
         """The caller's stack behind a sub-grammar that is complete."""
-        bottom = self._automaton.parser.leave(stack)
+        bottom = self._parser.leave(stack)
         if bottom is None or bottom.parent is None:
             return None
         assert isinstance(bottom.value, Return)
-        return self._automaton.parser.shift(bottom.parent, bottom.value.terminal)
+        return self._parser.shift(bottom.parent, bottom.value.terminal)
 
     def _is_over(self, stack: Stack) -> bool:
-        bottom = self._automaton.parser.leave(stack) if END in stack.state.actions else None
+        bottom = self._parser.leave(stack) if END in stack.state.actions else None
         return bottom is not None and bottom.parent is None
 
 

@@ -13,7 +13,6 @@ from larksong.engine.lexing.trie import Position, TokenSet, Trie, union
 from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import CompiledGrammar, Configuration, Fill, Stack, Thread
 from larksong.engine.parsing.tables import State
-from larksong.engine.parsing.transitions import Edges
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +23,8 @@ class Masks:
     `end`: the tokens that end a sequence. `title`: the grammar's, for the log.
     """
 
-    def __init__(self, parser: Parser, edges: Edges, trie: Trie, end: TokenSet, title: str) -> None:
+    def __init__(self, parser: Parser, trie: Trie, end: TokenSet, title: str) -> None:
         self._parser = parser
-        self._edges = edges
         self._trie = trie
         self._title = title
         self._known: dict[frozenset[TokenSet], NDArray[np.int32]] = {}
@@ -83,9 +81,10 @@ class Masks:
 
     def _specials(self, thread: Thread) -> list[TokenSet]:
         """Special tokens that may come where the terminal of `thread` may end."""
-        stack, _ = self._edges.complete(thread, thread.state, ())
+        automaton = thread.bound.automaton
+        stack = self._parser.complete(thread.stack, thread.bound, automaton.outcome(thread.state))
         found: list[TokenSet] = []
-        for begun, _ in self._edges.fresh(stack) if stack is not None else ():
+        for begun in self._parser.begin(stack) if stack is not None else ():
             automaton = begun.bound.automaton
             if automaton.special:
                 found.append(automaton.special_piece)
@@ -98,17 +97,13 @@ class Masks:
         if not len(position.nodes):
             return [position.piece] if position.piece.some else []
         bound = thread.bound
-        text = bound.automaton.text
-        label = bound.label if bound.label is not None or text is not None else outcome
         compiled = thread.stack.compiled
         following = thread.stack.state.actions.get(bound.number)
-        if text is None and isinstance(following, State) and compiled.is_plain(following):
+        if bound.automaton.text is None and isinstance(following, State) and compiled.is_plain(following):
             fill = self._plain_fill(compiled, following, position)
             if not fill.tails:
                 return fill.pieces
-        stack = self._parser.shift(thread.stack, bound.number, label)
-        if text is not None and isinstance(outcome, int):
-            stack = self._parser.shift_all(stack, text.stops[outcome])
+        stack = self._parser.complete(thread.stack, bound, outcome)
         return self._fill_stack(stack, position) if stack is not None else []
 
     def _fill_stack(self, stack: Stack, position: Position) -> list[TokenSet]:
@@ -125,7 +120,7 @@ class Masks:
                     known += self._fill_stack(reached, behind) if reached is not None else []
             else:
                 known = [position.piece]
-                self._fill([begun for begun, _ in self._edges.fresh(stack)], position, known)
+                self._fill(self._parser.begin(stack), position, known)
             known = stack.fills.setdefault(position, [piece for piece in known if piece.some])
         return known
 

@@ -42,6 +42,7 @@ class CompiledGrammar:
     """A grammar on the vocabulary: its terminals and actions by the numbers that its tables use."""
 
     def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
         symbols = Symbols(grammar)
         self.tables = symbols.tables
         self.number = symbols.number
@@ -101,6 +102,10 @@ class BoundTerminal:
         )
         self.unique = automaton.words.unique if automaton.words is not None else []
 
+    def label_of(self, outcome: Value) -> Value:
+        """What it is shifted with where its automaton has ended with `outcome`: a stop is no label."""
+        return outcome if self.label is None and self.automaton.text is None else self.label
+
 
 def _relabels(automaton: TerminalAutomaton) -> bool:
     return automaton.words is not None and any(
@@ -113,6 +118,7 @@ class Stack:
 
     __slots__ = (
         "above",
+        "begun",
         "compiled",
         "fills",
         "following",
@@ -130,6 +136,7 @@ class Stack:
         self.threads: dict[tuple[BoundTerminal, int], Thread] = {}
         self.shifts: dict[tuple[int, Value], Stack | None] = {}
         self.live: Live | None = None
+        self.begun: tuple[Thread, ...] | None = None
         self.following: tuple[tuple[Thread, Events], ...] | None = None
         self.fills: dict[Position, list[TokenSet]] = {}
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.completion.budget_masks import Band
 from larksong.engine.events import Events, FunctionOpen
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Sub
@@ -38,7 +35,7 @@ class TokenAutomaton:
         self.parser = Parser(terminal_automata)
         self.edges = Edges(self.parser, vocabulary.tokens)
         ends = TokenSet([i for i in vocabulary.eos_ids if i < vocabulary.width], None)
-        self.masks = Masks(self.parser, self.edges, self.trie, ends, grammar.title)
+        self.masks = Masks(self.parser, self.trie, ends, grammar.title)
         self.end_mask = self.masks.end
         self._edge_count = 0
         compiled = self.parser.compile(grammar)
@@ -46,16 +43,10 @@ class TokenAutomaton:
         self.start = self.edges.configuration([thread for thread, _ in beginning])
         self.start_events: Events = common([events for _, events in beginning])
 
-    @cached_property
-    def band(self) -> Band:
-        """What finishing within a budget needs to know; made for the first sequence that asks."""
-        return Band(self)
-
     def size(self) -> int:
         """Roughly how many bytes the automaton takes by now."""
         configurations = len(self.edges.configurations) * _CONFIGURATION_BYTES
-        band = self.band.size() if "band" in self.__dict__ else 0
-        return configurations + self._edge_count * _EDGE_BYTES + self.masks.size() + band
+        return configurations + self._edge_count * _EDGE_BYTES + self.masks.size()
 
     def mask(self, configuration: Configuration) -> NDArray[np.int32]:
         """The tokens that may follow: packed words, read-only, the same object for the same set."""

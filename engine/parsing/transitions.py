@@ -36,12 +36,7 @@ class Edges:
     def fresh(self, stack: Stack) -> tuple[tuple[Thread, Events], ...]:
         """The threads that begin on a stack, with what their beginning already tells."""
         if stack.following is None:
-            begun = [
-                (where.thread(bound, bound.automaton.start), opening(bound))
-                for bound, where in self._parser.live(stack).terminals
-            ]
-            # Readings as JSON come first: where two readings meet again, the typed one is kept.
-            stack.following = tuple(sorted(begun, key=lambda entry: entry[0].is_text))
+            stack.following = tuple((begun, opening(begun.bound)) for begun in self._parser.begin(stack))
         return stack.following
 
     def configuration(self, threads: Sequence[Thread]) -> Configuration:
@@ -118,7 +113,7 @@ class Edges:
         bound = thread.bound
         stack = thread.stack
         outcome = bound.automaton.outcome(state)
-        label = bound.label if bound.label is not None or bound.automaton.text is not None else outcome
+        label = bound.label_of(outcome)
         after = self._parser.shift(stack, bound.number, label)
         if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique and bound.unique[state] is None:
             events += (FunctionOpen(str(label)),)  # the beginning of another name, told apart by what follows

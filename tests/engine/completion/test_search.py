@@ -72,7 +72,7 @@ REQUIRED = CallPolicy(required=True, min_calls=1)
 
 
 def shortest(matcher: Matcher) -> tuple[Piece, ...]:
-    return matcher._automaton.band.closing.shortest(matcher._trail[-1])
+    return matcher._budget_masks.completion.shortest(matcher._trail[-1])
 
 
 def write(matcher: Matcher, pieces: Iterable[Piece]) -> list[int]:
@@ -250,7 +250,7 @@ def test_the_search_is_linear_in_the_members(name: str) -> None:
         for byte in begun[name]:
             matcher.advance(byte)
         assert matcher.needed() > 10 * count
-        known.append(len(matcher._automaton.band.closing))
+        known.append(len(matcher._budget_masks.completion))
     assert known[1] < 2.5 * known[0]
     assert known[2] < 2.5 * known[1]
 
