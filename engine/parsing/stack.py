@@ -23,13 +23,12 @@ from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Keys, Role, Sub, Terminal, TextUntil
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, TokenSet
+from larksong.engine.parsing.plan import Plan
 from larksong.engine.parsing.tables import State, Symbols
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from larksong.engine.forced import Plan
 
 
 class Return(NamedTuple):
