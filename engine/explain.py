@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from larksong.engine.grammar.terminals import Keys, Role, Sub
+from larksong.engine.grammar.grammar import Sub
+from larksong.engine.grammar.terminals import Keys, Role
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain
 
 from larksong.engine.grammar.attributes import Value
-from larksong.engine.grammar.terminals import Sub
+from larksong.engine.grammar.grammar import Sub
 from larksong.engine.lexing.path import LONGEST, Path, Piece
 from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import Stack, Thread

@@ -29,7 +29,7 @@ from typing import NamedTuple
 from larksong.engine.completion.closed_form import ClosedForms
 from larksong.engine.completion.required_members import Names, bit_of, name_of
 from larksong.engine.grammar.attributes import Close, Seen, Value
-from larksong.engine.grammar.terminals import Sub
+from larksong.engine.grammar.grammar import Sub
 from larksong.engine.lexing.path import ENDED, LONGEST, UNREACHABLE, Path, Piece, spelled
 from larksong.engine.lexing.shortest import farthest, shortest_ends
 from larksong.engine.lexing.trie import Position

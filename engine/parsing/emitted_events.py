@@ -16,7 +16,8 @@ from larksong.engine.events import (
     Text,
 )
 from larksong.engine.grammar.attributes import Member, Taken, Value
-from larksong.engine.grammar.terminals import Literal, Role, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Literal, Role
 from larksong.engine.parsing.stack import BoundTerminal, Configuration, Thread
 
 

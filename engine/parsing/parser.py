@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import Value
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Keys, Literal, Sub, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Keys, Literal, TextUntil
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Live, Return, Stack, Thread
 from larksong.engine.parsing.tables import END, Production

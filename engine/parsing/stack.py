@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from larksong.engine.events import Events
 from larksong.engine.grammar.attributes import RAW, Member, Value
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Keys, Role, Sub, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Keys, Role, TextUntil
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, TokenSet
 from larksong.engine.parsing.plan import Plan

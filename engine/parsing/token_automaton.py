@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from larksong.engine.events import Events, FunctionOpen
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Sub
+from larksong.engine.grammar.grammar import Grammar, Sub
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.trie import TokenSet
 from larksong.engine.parsing.emitted_events import common

@@ -11,17 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import (
-    Choice,
-    JsonString,
-    Literal,
-    Pattern,
-    Role,
-    Special,
-    Sub,
-    Terminal,
-)
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Pattern, Role, Special
 from larksong.engine.lexing.path import Piece
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
