@@ -98,7 +98,7 @@ class Parser:
                 where.thread(bound, bound.automaton.start) for bound, where in self.live(stack).terminals
             ]
             # Readings as JSON come first: where two readings meet again, the typed one is kept.
-            stack.begun = tuple(sorted(begun, key=lambda thread: thread.is_text))
+            stack.begun = tuple(sorted(begun, key=lambda thread: thread.reading))
         return stack.begun
 
     def live(self, stack: Stack) -> Live:

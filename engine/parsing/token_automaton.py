@@ -13,7 +13,7 @@ from larksong.engine.parsing.emitted_events import common
 from larksong.engine.parsing.masks import Masks
 from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import Configuration, Edge, Stack
-from larksong.engine.parsing.transitions import Edges
+from larksong.engine.parsing.transitions import Transitions
 from larksong.engine.vocabulary import Vocabulary
 
 # Measured with tracemalloc on coding tools, rounded up: what one entry of each kind takes with all it holds.
@@ -32,19 +32,19 @@ class TokenAutomaton:
         self.grammar = grammar
         self.trie = terminal_automata.trie
         self.parser = Parser(terminal_automata)
-        self.edges = Edges(self.parser, vocabulary.tokens)
+        self.transitions = Transitions(self.parser, vocabulary.tokens)
         ends = TokenSet([i for i in vocabulary.eos_ids if i < vocabulary.width], None)
         self.masks = Masks(self.parser, self.trie, ends, grammar.title)
         self.end_mask = self.masks.end
         self._edge_count = 0
         compiled = self.parser.compile(grammar)
-        beginning = self.edges.fresh(Stack(None, compiled, compiled.tables.start, None))
-        self.start = self.edges.configuration([thread for thread, _ in beginning])
+        beginning = self.transitions.fresh(Stack(None, compiled, compiled.tables.start, None))
+        self.start = self.transitions.configuration([thread for thread, _ in beginning])
         self.start_events: Events = common([events for _, events in beginning])
 
     def size(self) -> int:
         """Roughly how many bytes the automaton takes by now."""
-        configurations = len(self.edges.configurations) * _CONFIGURATION_BYTES
+        configurations = len(self.transitions.configurations) * _CONFIGURATION_BYTES
         return configurations + self._edge_count * _EDGE_BYTES + self.masks.size()
 
     def mask(self, configuration: Configuration) -> NDArray[np.int32]:
@@ -57,7 +57,7 @@ class TokenAutomaton:
             return configuration.edges[token]
         except KeyError:
             self._edge_count += 1
-            edge = self.edges.find(configuration, token)
+            edge = self.transitions.find(configuration, token)
             for event in edge.events if edge is not None else ():
                 if isinstance(event, FunctionOpen):
                     self._prepare(event.name)
