@@ -4,8 +4,8 @@
                           one byte can follow       encoded with    a value may begin with a line break
                           at every place            what is before  and ⟨>\\n\\n⟩ is a token: ⟨>\\n⟩ is open
 
-llguidance calls them fast-forward tokens, SGLang the method jump-forward decoding; what is only likely to come
-next is for a model to check, as draft tokens are in speculative decoding.
+llguidance calls them fast-forward tokens, and SGLang the method jump-forward decoding. Likely tokens, which
+are not certain, are draft tokens as in speculative decoding: a model checks them.
 
 A model that is fed other tokens than its tokenizer makes of a text answers worse. So of the forced text only
 those tokens are given that stay the same whatever legal text comes behind it:

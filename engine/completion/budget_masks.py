@@ -41,7 +41,7 @@ class Part(NamedTuple):
     """
 
     highest: int
-    piece: TokenSet
+    tokens: TokenSet
     node: Node
     position: Position | None
 
@@ -80,30 +80,30 @@ class BudgetMasks:
         profile = self._profile(configuration)
         if left > profile.highest or configuration.end:
             return self._masks.of(configuration)
-        pieces = [piece for part in profile.parts for piece in self._within(part, left - 1)]
-        if not any(pieces):
+        sets = [tokens for part in profile.parts for tokens in self._within(part, left - 1)]
+        if not any(sets):
             costs = {cost for part in profile.parts for cost, _ in self._by_cost(part)}
-            pieces = [piece for part in profile.parts for piece in self._within(part, min(costs, default=0))]
-        return self._masks.union(pieces)
+            sets = [tokens for part in profile.parts for tokens in self._within(part, min(costs, default=0))]
+        return self._masks.union(sets)
 
     def _within(self, part: Part, limit: int) -> Iterable[TokenSet]:
         """The tokens with a cost of at most `limit`."""
         if part.highest <= limit:
-            return (part.piece,)
-        return (piece for cost, piece in self._by_cost(part) if cost <= limit)
+            return (part.tokens,)
+        return (tokens for cost, tokens in self._by_cost(part) if cost <= limit)
 
     def _by_cost(self, part: Part) -> Iterable[tuple[int, TokenSet]]:
         """The tokens of a part by their exact costs."""
-        _, piece, node, position = part
+        _, tokens, node, position = part
         if position is None:
-            return ((self.completion.cost(node), piece),)
+            return ((self.completion.cost(node), tokens),)
         found = self._apart.get((node, position))
         if found is None:
             assert isinstance(node, Thread)
             stack, bound = node.stack, node.bound
             found = [
-                (self.completion.cost(stack.thread(bound, state)), tokens)
-                for state, tokens in endings(bound.automaton, node.state, position)
+                (self.completion.cost(stack.thread(bound, state)), ending)
+                for state, ending in endings(bound.automaton, node.state, position)
             ]
             self._apart.setdefault((node, position), found)
         return found

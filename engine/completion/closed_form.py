@@ -22,7 +22,7 @@ from larksong.engine.parsing.tables import END
 
 log = logging.getLogger(__name__)
 
-Place = Stack | Thread
+InnerNode = Stack | Thread
 """A place within a grammar: between two terminals, or within one."""
 
 
@@ -53,7 +53,9 @@ class ClosedForms:
         found.append(data[at:])
         return tuple(piece for piece in found if piece != b"")
 
-    def way(self, bottom: Stack, definition: Sub, value: Value, path: Path) -> Iterator[tuple[Place, Path]]:
+    def way(
+        self, bottom: Stack, definition: Sub, value: Value, path: Path
+    ) -> Iterator[tuple[InnerNode, Path]]:
         """The places on the way of that text through the grammar that begins on `bottom`, last one first.
 
         `path`: the way behind it. Each place comes with the way from there.
@@ -63,17 +65,17 @@ class ClosedForms:
             return
         units = tuple(chain.from_iterable(map(_units, pieces)))
         # For each number of units read: the places that are reached, and from where.
-        levels: list[dict[Place, tuple[int, Place] | None]] = [{} for _ in range(len(units) + 1)]
+        levels: list[dict[InnerNode, tuple[int, InnerNode] | None]] = [{} for _ in range(len(units) + 1)]
         levels[0][bottom] = None
-        end: Place | None = None
+        end: InnerNode | None = None
         for at, level in enumerate(levels):
             todo = list(level)
-            for place in todo:
-                for reached, size in self._reads(place, units[at:]):
+            for node in todo:
+                for reached, size in self._reads(node, units[at:]):
                     if reached is None:
-                        end = place if at == len(units) else end
+                        end = node if at == len(units) else end
                     elif reached not in levels[at + size]:
-                        levels[at + size][reached] = (at, place)
+                        levels[at + size][reached] = (at, node)
                         if not size:
                             todo.append(reached)
         if end is None:
@@ -89,12 +91,12 @@ class ClosedForms:
                 path = Path(unit, path)
             at, here = origin
 
-    def _reads(self, place: Place, units: tuple[Piece, ...]) -> Iterator[tuple[Place | None, int]]:
+    def _reads(self, node: InnerNode, units: tuple[Piece, ...]) -> Iterator[tuple[InnerNode | None, int]]:
         """Where `units` lead, and how many of them; None where the grammar may be over."""
-        if isinstance(place, Stack):
-            yield from self._begins(place, units)
+        if isinstance(node, Stack):
+            yield from self._begins(node, units)
             return
-        automaton, bound, stack = place.bound.automaton, place.bound, place.stack
+        automaton, bound, stack = node.bound.automaton, node.bound, node.stack
         unit = units[0] if units else None
         after: Stack | None = None
         if automaton.special:
@@ -103,17 +105,17 @@ class ClosedForms:
             if after is not None:
                 yield after, 1
             return
-        state = automaton.row(place.state)[unit[0]] if isinstance(unit, bytes) else -1
+        state = automaton.row(node.state)[unit[0]] if isinstance(unit, bytes) else -1
         if state >= 0 and not automaton.final(state):
             yield stack.thread(bound, state), 1
-        elif state >= 0 or automaton.accepts(place.state):
+        elif state >= 0 or automaton.accepts(node.state):
             # Over with this byte, or before it.
-            outcome = automaton.outcome(state if state >= 0 else place.state)
+            outcome = automaton.outcome(state if state >= 0 else node.state)
             after = self._parser.complete(stack, bound, outcome)
             if after is not None:
                 yield after, int(state >= 0)
 
-    def _begins(self, stack: Stack, units: tuple[Piece, ...]) -> Iterator[tuple[Place | None, int]]:
+    def _begins(self, stack: Stack, units: tuple[Piece, ...]) -> Iterator[tuple[InnerNode | None, int]]:
         for number in stack.state.actions:
             if number == END:
                 if self._parser.leave(stack) is not None:

@@ -1,4 +1,4 @@
-"""Which member of an object must be written next, so that nothing owed is forgotten."""
+"""Which member of an object must be written next, so that no required one is left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def bit_of(bound: BoundTerminal) -> int:
     return bound.label.bit if isinstance(bound.label, Member) else 0
 
 
-class Names:
+class RequiredMembers:
     """Looks at the members of objects on the stacks of a parser."""
 
     def __init__(self, parser: Parser) -> None:
@@ -41,20 +41,21 @@ class Names:
             living = so_far if isinstance(so_far, Living) else key.alternatives.nothing
             wanted = 0
             for option in living.options():
-                owed = option.owed(living.mask)
-                if not owed:
+                missing = option.missing(living.mask)
+                if not missing:
                     return 0
-                wanted |= owed & -owed
+                wanted |= missing & -missing
             return wanted
-        owed = self._owed(bound, stack)
-        return owed & -owed
+        missing = self._missing(bound, stack)
+        return missing & -missing
 
-    def is_owed(self, bound: BoundTerminal, stack: Stack) -> bool:
-        """Whether this is the name of a member that is owed, whatever else is written."""
+    def is_required(self, bound: BoundTerminal, stack: Stack) -> bool:
+        """Whether this is the name of a member that must come, whatever else is written."""
         key = name_of(bound.terminal.predicate)
-        return isinstance(key, Key) and bool(bit_of(bound) & self._owed(bound, stack))
+        return isinstance(key, Key) and bool(bit_of(bound) & self._missing(bound, stack))
 
-    def _owed(self, bound: BoundTerminal, stack: Stack) -> int:
+    def _missing(self, bound: BoundTerminal, stack: Stack) -> int:
+        """The required members that are missing where this name is written."""
         so_far = self._so_far(bound, stack)
         if isinstance(so_far, Seen):
             return so_far.members.required & ~so_far.mask

@@ -5,8 +5,8 @@ counts as one byte. Equal stacks are one object, so alternatives merge behind ea
 the search linear without losing a shortest way:
 
 - where something may be closed, nothing else is tried;
-- of the members that are still owed the first declared one comes next: in any order they take the same bytes;
-  where more must come than are named, the one with the shortest text does;
+- of the required members that are missing the first declared one comes next: in any order they take the
+  same bytes; where more must come than are named, the one with the shortest text does;
 - how an array or object is closed does not depend on where it stands, so from its beginning to its end it is
   one edge, found once;
 - a grammar that is entered (a tool's) is never built for it: its shortest text is known in closed form
@@ -26,8 +26,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from larksong.engine.completion.closed_form import ClosedForms
-from larksong.engine.completion.required_members import Names, bit_of, name_of
+from larksong.engine.completion.closed_form import ClosedForms, InnerNode
+from larksong.engine.completion.required_members import RequiredMembers, bit_of, name_of
 from larksong.engine.grammar.attributes import Close, Seen, Value
 from larksong.engine.grammar.grammar import Sub
 from larksong.engine.lexing.path import ENDED, LONGEST, UNREACHABLE, Path, Piece, spelled
@@ -48,7 +48,7 @@ class _End(NamedTuple):
 
 
 _END = _End()
-Node = Stack | Thread | _End
+Node = InnerNode | _End
 """A place in a turn: between two terminals, or within one."""
 Lead = tuple[tuple[Piece, ...], Node]
 """What may be written, and where that leads."""
@@ -72,7 +72,7 @@ class CompletionSearch:
         self._entered: set[Stack] = set()
         self._lock = threading.RLock()
         self._forms = ClosedForms(parser, special)
-        self._names = Names(parser)
+        self._members = RequiredMembers(parser)
 
     def __len__(self) -> int:
         """How many places are known."""
@@ -103,8 +103,8 @@ class CompletionSearch:
     def most_inside(self, thread: Thread) -> int:
         """An upper bound on the cost anywhere in the terminal of `thread`, from where it is read on."""
         bound, stack, automaton = thread.bound, thread.stack, thread.bound.automaton
-        if self._names.is_owed(bound, stack):
-            return self.size(stack)  # the owed names take the same bytes in any order
+        if self._members.is_required(bound, stack):
+            return self.size(stack)  # required members take the same bytes in any order
         longest = farthest(automaton, thread.state)
         if longest is None:
             return UNREACHABLE
@@ -112,7 +112,7 @@ class CompletionSearch:
 
     def most_behind(self, thread: Thread, after: Stack) -> int:
         """An upper bound on the cost at `after`, where the terminal of `thread` is complete."""
-        return self.size(thread.stack if self._names.is_owed(thread.bound, thread.stack) else after)
+        return self.size(thread.stack if self._members.is_required(thread.bound, thread.stack) else after)
 
     # -- the search
 
@@ -270,7 +270,7 @@ class CompletionSearch:
     def _whole(self, thread: Thread) -> list[Lead]:
         """A terminal, or all of an array or object that it begins."""
         leads = self.ends(thread)
-        origin = self._names.outline(thread.stack.compiled).units.get(thread.bound.number)
+        origin = self._members.outline(thread.stack.compiled).containers.get(thread.bound.number)
         if origin is None or len(leads) != 1:
             return leads
         ((opener, opened),) = leads
@@ -327,8 +327,8 @@ class CompletionSearch:
             after = self._parser.shift(caller, value.terminal)
             path = self.path(after) if after is not None else None
             if path is not None and isinstance(definition, Sub):
-                for place, way in self._forms.way(bottom, definition, caller.value, path):
-                    self._paths.setdefault(place, way)
+                for node, way in self._forms.way(bottom, definition, caller.value, path):
+                    self._paths.setdefault(node, way)
 
     # -- members
 
@@ -336,9 +336,9 @@ class CompletionSearch:
         """The members' names to try where one of `names` must be written."""
         if len(names) < 2:
             return names
-        wanted = self._names.wanted(*names[0])
+        wanted = self._members.wanted(*names[0])
         chosen = [each for each in names if bit_of(each[0]) & wanted]
-        # Where no certain one is owed, any member must follow: a separator was written, or a number is owed.
+        # Where no certain one is, any member must follow: a separator was written, or so many are required.
         return chosen or [min(names, key=lambda each: self._member(*each))]
 
     def _member(self, bound: BoundTerminal, stack: Stack) -> tuple[int, bytes]:
@@ -385,7 +385,7 @@ def _way(origins: dict[Node, _Origin | None], node: Node) -> list[_Origin]:
 def _plain(stack: Stack) -> Stack:
     """The stack without the optional members that were written: behind a separator they make no difference.
 
-    Where no member is owed, they do: then some other one must follow.
+    Where no required one is missing, they do: then some other one must follow.
     """
     below = stack.parent
     if below is None or below.parent is None or not isinstance(below.value, Seen):

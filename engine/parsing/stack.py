@@ -83,7 +83,7 @@ class Fill(NamedTuple):
     `tails`: terminals to shift, and the position behind them, where it does depend on the stack.
     """
 
-    pieces: list[TokenSet]
+    sets: list[TokenSet]
     tails: list[tuple[tuple[tuple[int, Value], ...], Position]]
 
 
