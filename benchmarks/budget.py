@@ -38,7 +38,7 @@ class Figures:
     masks: list[float] = field(default_factory=list)
     far: list[float] = field(default_factory=list)
     ways: list[float] = field(default_factory=list)
-    band: list[float] = field(default_factory=list)
+    near: list[float] = field(default_factory=list)
     needed: list[int] = field(default_factory=list)
     rises: list[int] = field(default_factory=list)
 
@@ -57,7 +57,7 @@ def main() -> None:
         "mask",
         "filter, far",
         "shortest way",
-        "mask in the band",
+        "filter, near",
         "needed",
         "rise",
     ):
@@ -86,7 +86,7 @@ def _measure(engine: Engine, workload: Workload, format: str, count: int, number
         time, needed = _timed(matcher.needed)
         figures.ways.append(time)
         figures.needed.append(needed)
-        figures.band.append(_timed(lambda left=needed: matcher.mask_within(left))[0])  # type: ignore[misc]
+        figures.near.append(_timed(lambda left=needed: matcher.mask_within(left))[0])  # type: ignore[misc]
         matcher.advance(token)
     figures.rises += [
         after - before for before, after in zip(figures.needed, figures.needed[1:], strict=False)
@@ -102,7 +102,7 @@ def _timed(call: Callable[[], T]) -> tuple[float, T]:
 
 def _row(figures: Figures) -> Iterable[str]:
     yield f"{np.median(figures.needed[0]):.0f} in {1e3 * float(np.median(figures.start)):.1f}"
-    for times in (figures.masks, figures.far, figures.ways, figures.band):
+    for times in (figures.masks, figures.far, figures.ways, figures.near):
         p50, p99, most = (1e3 * float(np.percentile(times, at)) for at in (50, 99, 100))
         yield f"{p50:.3f} / {p99:.2f} / {most:.1f}"
     yield f"{np.median(figures.needed):.0f} / {max(figures.needed)}"

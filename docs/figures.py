@@ -186,7 +186,7 @@ def masks(vocabulary: Vocabulary, tokenizer: Tokenizer) -> list[Row]:
         rows.append((f"masks of a turn of {len(tokens)} tokens, {kind}: sum, p50, max", shown))
     automaton = engine.automaton(grammar)
     made = len({id(mask) for mask in automaton.masks._known.values()})
-    rows.append(("configurations, distinct masks", f"{len(automaton.edges.configurations)}, {made}"))
+    rows.append(("configurations, distinct masks", f"{len(automaton.transitions.configurations)}, {made}"))
     return rows
 
 

@@ -6,7 +6,9 @@ import logging
 import threading
 from collections import OrderedDict
 from pathlib import Path
+from typing import NamedTuple
 
+from larksong.engine.completion.budget_masks import BudgetMasks
 from larksong.engine.errors import NoEndToken
 from larksong.engine.forced import Encode, ForcedTokens
 from larksong.engine.grammar.grammar import Grammar
@@ -22,6 +24,17 @@ log = logging.getLogger(__name__)
 DEFAULT_CACHE_BYTES = 256 << 20
 _KEPT_AUTOMATA = 2048
 """at most: who makes grammars keeps fewer, and nobody asks again for the automaton of one that is gone"""
+
+
+class _Kept(NamedTuple):
+    """What all sequences of one grammar share."""
+
+    automaton: TokenAutomaton
+    budget_masks: BudgetMasks
+
+    def size(self) -> int:
+        """Roughly how many bytes it takes by now."""
+        return self.automaton.size() + self.budget_masks.size()
 
 
 class Engine:
@@ -54,7 +67,7 @@ class Engine:
         if arrays is not None:
             for name, automaton in self._terminal_automata.shared.items():
                 restore_walks(name, automaton, self.trie, arrays)
-        self._automata: OrderedDict[int, TokenAutomaton] = OrderedDict()
+        self._grammars: OrderedDict[int, _Kept] = OrderedDict()
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
 
@@ -71,23 +84,33 @@ class Engine:
 
     def automaton(self, grammar: Grammar) -> TokenAutomaton:
         """The token automaton of a grammar: the same one as long as it is kept."""
-        with self._lock:
-            found = self._automata.pop(id(grammar), None)
-            if found is None or found.size() > self._cache_bytes // 2:
-                # An automaton grows with what is written; one that has grown too large is begun anew.
-                found = TokenAutomaton(grammar, self.vocabulary, self._terminal_automata)
-            self._make_room()
-            self._automata[id(grammar)] = found
-        return found
-
-    def _make_room(self) -> None:
-        total = sum(automaton.size() for automaton in self._automata.values())
-        while self._automata and (total > self._cache_bytes or len(self._automata) >= _KEPT_AUTOMATA):
-            _, oldest = self._automata.popitem(last=False)
-            total -= oldest.size()
-        if self._terminal_automata.meter.bytes > self._cache_bytes // 2:
-            self._terminal_automata.forget()
+        return self._keep(grammar).automaton
 
     def matcher(self, grammar: Grammar) -> Matcher:
         """A matcher at the beginning of a turn."""
-        return Matcher(self.automaton(grammar), self._forced)
+        return Matcher(*self._keep(grammar), self._forced)
+
+    def _keep(self, grammar: Grammar) -> _Kept:
+        with self._lock:
+            found = self._grammars.pop(id(grammar), None)
+            if found is None or found.size() > self._cache_bytes // 2:
+                # An automaton grows with what is written; one that has grown too large is begun anew.
+                found = self._make(grammar)
+            self._make_room()
+            self._grammars[id(grammar)] = found
+        return found
+
+    def _make(self, grammar: Grammar) -> _Kept:
+        automaton = TokenAutomaton(grammar, self.vocabulary, self._terminal_automata)
+        special, title = self.vocabulary.special, grammar.title
+        return _Kept(
+            automaton, BudgetMasks(automaton.parser, automaton.masks, self.trie.root, special, title)
+        )
+
+    def _make_room(self) -> None:
+        total = sum(kept.size() for kept in self._grammars.values())
+        while self._grammars and (total > self._cache_bytes or len(self._grammars) >= _KEPT_AUTOMATA):
+            _, oldest = self._grammars.popitem(last=False)
+            total -= oldest.size()
+        if self._terminal_automata.meter.bytes > self._cache_bytes // 2:
+            self._terminal_automata.forget()

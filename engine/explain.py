@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from larksong.engine.grammar.terminals import Keys, Role, Sub
+from larksong.engine.grammar.grammar import Sub
+from larksong.engine.grammar.terminals import Keys, Role
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary
@@ -62,7 +63,7 @@ def explain(automaton: TokenAutomaton, configuration: Configuration, piece: int 
 def read(automaton: TokenAutomaton, configuration: Configuration, data: bytes) -> tuple[int, Configuration]:
     """How many bytes of `data` can be read, and where they lead. Nothing is kept of it."""
     for at in range(len(data)):
-        edge = automaton.edges.step(configuration, data[at : at + 1])
+        edge = automaton.transitions.step(configuration, data[at : at + 1])
         if edge is None:
             return at, configuration
         configuration = edge.target

@@ -4,6 +4,9 @@
                           one byte can follow       encoded with    a value may begin with a line break
                           at every place            what is before  and ⟨>\\n\\n⟩ is a token: ⟨>\\n⟩ is open
 
+llguidance calls them fast-forward tokens, and SGLang the method jump-forward decoding. Likely tokens, which
+are not certain, are draft tokens as in speculative decoding: a model checks them.
+
 A model that is fed other tokens than its tokenizer makes of a text answers worse. So of the forced text only
 those tokens are given that stay the same whatever legal text comes behind it:
 
@@ -20,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, reduce
 from itertools import takewhile
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,33 +30,13 @@ from numpy.typing import NDArray
 from larksong.engine.automata.dfa import DEAD
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, Trie
+from larksong.engine.parsing.plan import Plan, Tokens
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary
 
 Encode = Callable[[str], Sequence[int]]
 """Text in the middle of a turn → token ids, nothing added before or behind it."""
-
-Tokens = tuple[int, ...]
-
-
-class Plan(NamedTuple):
-    """What is forced in a configuration, whatever was sampled before it.
-
-    `parts`: texts and special tokens, in order. Of a text at the end only `fixed` bytes can be given;
-    `probes` are texts that may come behind it, as far as they matter; `cuts`: see `_encoded`.
-    """
-
-    parts: tuple[bytes | int, ...]
-    fixed: int
-    probes: tuple[str, ...]
-    cuts: tuple[int, ...]
-    known: dict[Tokens, Tokens]
-    """tokens sampled before → tokens to give"""
-    likely: tuple[bytes | int, ...] = ()
-    """`parts` and what is likely behind them: the rest of their text, of a marker that was begun"""
-    guessed: dict[Tokens, Tokens] = {}  # noqa: RUF012 - every plan is given its own
-
 
 _NOTHING = Plan((), 0, (), (), {})
 

@@ -7,6 +7,7 @@ import logging
 import numpy as np
 from numpy.typing import NDArray
 
+from larksong.engine.completion.budget_masks import BudgetMasks
 from larksong.engine.events import Content, Events, Reasoning
 from larksong.engine.explain import Explanation, explain
 from larksong.engine.forced import ForcedTokens
@@ -26,8 +27,9 @@ class Matcher:
     only an end-of-sequence token is allowed.
     """
 
-    def __init__(self, automaton: TokenAutomaton, forced: ForcedTokens | None = None) -> None:
+    def __init__(self, automaton: TokenAutomaton, budget_masks: BudgetMasks, forced: ForcedTokens) -> None:
         self._automaton = automaton
+        self._budget_masks = budget_masks
         self._forced = forced
         self._tokens: list[int] = []
         self._trail: list[Configuration] = [automaton.start]
@@ -75,7 +77,7 @@ class Matcher:
         """
         if self._fault is not None:
             return 1
-        return self._automaton.band.closing.needed(self._trail[-1])
+        return self._budget_masks.completion.needed(self._trail[-1])
 
     def mask_within(self, left: int) -> NDArray[np.int32]:
         """The tokens that may come next if the turn is to be finished within `left` tokens.
@@ -85,7 +87,7 @@ class Matcher:
         """
         if self._fault is not None:
             return self._automaton.end_mask
-        return self._automaton.band.mask(self._trail[-1], left)
+        return self._budget_masks.mask(self._trail[-1], left)
 
     def allows(self, token: int) -> bool:
         """Whether `token` may come next."""
@@ -111,13 +113,13 @@ class Matcher:
         To be given to `advance` one by one. A model may be fed all of them at once, since nothing that it
         says about them changes them.
         """
-        if self._forced is None or self._fault is not None:
+        if self._fault is not None:
             return ()
         return self._forced.after(self._automaton, self._trail[-1], self._tokens)
 
     def likely(self) -> tuple[int, ...]:
         """Tokens that will probably come next, those of `forced` first: drafts for a model to check."""
-        if self._forced is None or self._fault is not None:
+        if self._fault is not None:
             return ()
         return self._forced.likely(self._automaton, self._trail[-1], self._tokens)
 
@@ -167,7 +169,7 @@ class Matcher:
 
     def fork(self) -> Matcher:
         """A second cursor at the same place."""
-        other = Matcher(self._automaton, self._forced)
+        other = Matcher(self._automaton, self._budget_masks, self._forced)
         other._tokens = self._tokens.copy()
         other._trail = self._trail.copy()
         other._open = self._open.copy()

@@ -12,8 +12,8 @@ from lark.lexer import PatternStr, TerminalDef
 from larksong.engine.automata.product import is_empty
 from larksong.engine.automata.regex import compile_regex
 from larksong.engine.errors import GrammarConflict, UnsupportedPattern
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Choice, Definition, Literal, Pattern, Role, Special, Terminal
+from larksong.engine.grammar.grammar import Definition, Grammar, Rule, Terminal
+from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Role, Special
 from larksong.engine.parsing.tables import Symbols
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidConstraint

@@ -20,18 +20,8 @@ from typing import Any, ClassVar, NamedTuple
 from larksong.engine.automata.languages import Language
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import Carry, Close, Key, Member, More, Named, Pick, Predicate, Raw
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import (
-    Choice,
-    Definition,
-    Keys,
-    Literal,
-    Pattern,
-    Role,
-    Special,
-    Terminal,
-    TextUntil,
-)
+from larksong.engine.grammar.grammar import Definition, Grammar, Terminal
+from larksong.engine.grammar.terminals import Choice, Keys, Literal, Pattern, Role, Special, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
 from larksong.grammars.json_rules import (

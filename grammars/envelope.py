@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from larksong.engine.grammar.attributes import Action, Close
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Special, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Rule, Terminal
+from larksong.engine.grammar.terminals import Special, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.tools import CallPolicy
 from larksong.grammars.wire_format import WireFormat

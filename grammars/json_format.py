@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from larksong.engine.grammar.attributes import Carry
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Definition, Role, Terminal
+from larksong.engine.grammar.grammar import Definition, Grammar, Terminal
+from larksong.engine.grammar.terminals import Role
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.open_json import OpenJson

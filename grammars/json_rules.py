@@ -44,10 +44,9 @@ from larksong.engine.grammar.attributes import (
     Pick,
     Predicate,
 )
-from larksong.engine.grammar.grammar import Grammar, Rule
+from larksong.engine.grammar.grammar import Definition, Grammar, Rule, Sub, Terminal
 from larksong.engine.grammar.terminals import (
     Choice,
-    Definition,
     JsonKey,
     JsonString,
     JsonText,
@@ -55,8 +54,6 @@ from larksong.engine.grammar.terminals import (
     Literal,
     Pattern,
     Role,
-    Sub,
-    Terminal,
 )
 from larksong.grammars.names import Names
 from larksong.grammars.schema import Schema

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Choice, Definition, JsonString, Literal, Pattern, Role, Terminal
+from larksong.engine.grammar.grammar import Definition, Grammar, Terminal
+from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Pattern, Role
 from larksong.grammars.json_rules import ANY_SCHEMA, RuleBuilder
 
 _BLANKS = r"[ \t\n\r]*"

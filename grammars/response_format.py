@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Role, Special, Sub, Terminal
+from larksong.engine.grammar.grammar import Grammar, Rule, Sub, Terminal
+from larksong.engine.grammar.terminals import Role, Special
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_rules import RuleBuilder
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, read_schema

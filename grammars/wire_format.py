@@ -16,18 +16,8 @@ from lark.lexer import Lexer
 
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import Action, Close, CountItems, Items, More, Tail
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import (
-    Choice,
-    Definition,
-    Literal,
-    Pattern,
-    Role,
-    Special,
-    Sub,
-    Terminal,
-    TextUntil,
-)
+from larksong.engine.grammar.grammar import Definition, Grammar, Rule, Sub, Terminal
+from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Role, Special, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import DuplicateTool, GrammarsError, InvalidToolName, NoTools
 from larksong.grammars.schema import Options, Schema, Widened, read_parameters

@@ -13,14 +13,14 @@ _NONE = Members(0, 0, open=True)
 class Outline:
     """The outline of one grammar, by the numbers of its tables."""
 
-    def __init__(self, grammar: Grammar, compiled: CompiledGrammar) -> None:
-        number = compiled.number
+    def __init__(self, compiled: CompiledGrammar) -> None:
+        grammar, number = compiled.grammar, compiled.number
         self._members = {
             number[origin]: action.members
             for origin, action in grammar.actions.items()
             if isinstance(action, CollectMembers) and origin in number
         }
-        self.units = {number[name]: number[origin] for name, origin in _units(grammar).items()}
+        self.containers = {number[name]: number[origin] for name, origin in _containers(grammar).items()}
         """terminals that begin an array or object, and the rule of that"""
 
     def members_begun(self, stack: Stack) -> Members:
@@ -28,7 +28,7 @@ class Outline:
         return next((self._members[goto] for goto in stack.state.gotos if goto in self._members), _NONE)
 
 
-def _units(grammar: Grammar) -> dict[str, str]:
+def _containers(grammar: Grammar) -> dict[str, str]:
     """JSON terminals that begin each alternative of one rule and come nowhere else: brackets with a name."""
     origins: dict[str, set[str]] = {}
     begins: dict[str, set[str]] = {}

@@ -1,8 +1,6 @@
-"""Which member of an object must be written next, so that nothing owed is forgotten."""
+"""Which member of an object must be written next, so that no required one is left out."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from larksong.engine.completion.outline import Outline
 from larksong.engine.grammar.attributes import (
@@ -14,10 +12,8 @@ from larksong.engine.grammar.attributes import (
     Seen,
     Value,
 )
+from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Stack
-
-if TYPE_CHECKING:
-    from larksong.engine.parsing.token_automaton import TokenAutomaton
 
 
 def name_of(predicate: Predicate | None) -> Key | AlternativeKey | None:
@@ -31,11 +27,11 @@ def bit_of(bound: BoundTerminal) -> int:
     return bound.label.bit if isinstance(bound.label, Member) else 0
 
 
-class Names:
-    """Looks at the members of objects on the stacks of an automaton."""
+class RequiredMembers:
+    """Looks at the members of objects on the stacks of a parser."""
 
-    def __init__(self, automaton: TokenAutomaton) -> None:
-        self._automaton = automaton
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
         self._outlines: dict[CompiledGrammar, Outline] = {}
 
     def wanted(self, bound: BoundTerminal, stack: Stack) -> int:
@@ -45,31 +41,32 @@ class Names:
             living = so_far if isinstance(so_far, Living) else key.alternatives.nothing
             wanted = 0
             for option in living.options():
-                owed = option.owed(living.mask)
-                if not owed:
+                missing = option.missing(living.mask)
+                if not missing:
                     return 0
-                wanted |= owed & -owed
+                wanted |= missing & -missing
             return wanted
-        owed = self._owed(bound, stack)
-        return owed & -owed
+        missing = self._missing(bound, stack)
+        return missing & -missing
 
-    def is_owed(self, bound: BoundTerminal, stack: Stack) -> bool:
-        """Whether this is the name of a member that is owed, whatever else is written."""
+    def is_required(self, bound: BoundTerminal, stack: Stack) -> bool:
+        """Whether this is the name of a member that must come, whatever else is written."""
         key = name_of(bound.terminal.predicate)
-        return isinstance(key, Key) and bool(bit_of(bound) & self._owed(bound, stack))
+        return isinstance(key, Key) and bool(bit_of(bound) & self._missing(bound, stack))
 
-    def _owed(self, bound: BoundTerminal, stack: Stack) -> int:
+    def _missing(self, bound: BoundTerminal, stack: Stack) -> int:
+        """The required members that are missing where this name is written."""
         so_far = self._so_far(bound, stack)
         if isinstance(so_far, Seen):
             return so_far.members.required & ~so_far.mask
-        after = self._automaton.parser.shift(stack, bound.number, bound.label)
+        after = self._parser.shift(stack, bound.number, bound.label)
         if after is None or after.parent is None:
             return 0
         return self.outline(after.compiled).members_begun(after.parent).required
 
     def _so_far(self, bound: BoundTerminal, stack: Stack) -> Value:
         """The value below the place where a name is written: that of the members before it."""
-        after = self._automaton.parser.shift(stack, bound.number, bound.label)
+        after = self._parser.shift(stack, bound.number, bound.label)
         if after is None or after.parent is None or after.parent.parent is None:
             return None
         return after.parent.parent.value
@@ -78,8 +75,5 @@ class Names:
         """The outline of a grammar."""
         found = self._outlines.get(compiled)
         if found is None:
-            grammar = next(
-                each for each, its in list(self._automaton.parser.compiled.items()) if its is compiled
-            )
-            found = self._outlines.setdefault(compiled, Outline(grammar, compiled))
+            found = self._outlines.setdefault(compiled, Outline(compiled))
         return found

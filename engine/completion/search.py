@@ -5,8 +5,8 @@ counts as one byte. Equal stacks are one object, so alternatives merge behind ea
 the search linear without losing a shortest way:
 
 - where something may be closed, nothing else is tried;
-- of the members that are still owed the first declared one comes next: in any order they take the same bytes;
-  where more must come than are named, the one with the shortest text does;
+- of the required members that are missing the first declared one comes next: in any order they take the
+  same bytes; where more must come than are named, the one with the shortest text does;
 - how an array or object is closed does not depend on where it stands, so from its beginning to its end it is
   one edge, found once;
 - a grammar that is entered (a tool's) is never built for it: its shortest text is known in closed form
@@ -22,20 +22,19 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from larksong.engine.completion.closed_form import ClosedForms, complete
-from larksong.engine.completion.required_members import Names, bit_of, name_of
+from larksong.engine.completion.closed_form import ClosedForms, InnerNode
+from larksong.engine.completion.required_members import RequiredMembers, bit_of, name_of
 from larksong.engine.grammar.attributes import Close, Seen, Value
-from larksong.engine.grammar.terminals import Sub
+from larksong.engine.grammar.grammar import Sub
 from larksong.engine.lexing.path import ENDED, LONGEST, UNREACHABLE, Path, Piece, spelled
+from larksong.engine.lexing.trie import Position
+from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Configuration, Return, Stack, Thread
 from larksong.engine.parsing.tables import END
-
-if TYPE_CHECKING:
-    from larksong.engine.parsing.token_automaton import TokenAutomaton
 
 log = logging.getLogger(__name__)
 
@@ -48,29 +47,31 @@ class _End(NamedTuple):
 
 
 _END = _End()
-Node = Stack | Thread | _End
+Node = InnerNode | _End
 """A place in a turn: between two terminals, or within one."""
 Lead = tuple[tuple[Piece, ...], Node]
 """What may be written, and where that leads."""
 _Origin = tuple[Node, tuple[Piece, ...]]
 
 
-class Closing:
-    """Shortest ways to finish the turns of one automaton; found when asked for, and kept.
+class CompletionSearch:
+    """Shortest ways to finish the turns of one grammar; found when asked for, and kept.
 
-    Safe under threads.
+    `root`: the root of the vocabulary's trie. `special`: its special tokens by their text. `title`: the
+    grammar's, for the log. Safe under threads.
     """
 
-    def __init__(self, automaton: TokenAutomaton) -> None:
-        self._automaton = automaton
-        self._root = automaton.trie.root
+    def __init__(self, parser: Parser, root: Position, special: Mapping[str, int], title: str) -> None:
+        self._parser = parser
+        self._root = root
+        self._title = title
         self._paths: dict[Node, Path | None] = {_END: ENDED}
         self._rests: dict[tuple[CompiledGrammar, Hashable], tuple[Piece, ...] | None] = {}
         self._sought: set[tuple[CompiledGrammar, Hashable]] = set()
         self._entered: set[Stack] = set()
         self._lock = threading.RLock()
-        self._forms = ClosedForms(automaton)
-        self._names = Names(automaton)
+        self._forms = ClosedForms(parser, special)
+        self._members = RequiredMembers(parser)
 
     def __len__(self) -> int:
         """How many places are known."""
@@ -101,8 +102,8 @@ class Closing:
     def most_inside(self, thread: Thread) -> int:
         """An upper bound on the cost anywhere in the terminal of `thread`, from where it is read on."""
         bound, stack, automaton = thread.bound, thread.stack, thread.bound.automaton
-        if self._names.is_owed(bound, stack):
-            return self.size(stack)  # the owed names take the same bytes in any order
+        if self._members.is_required(bound, stack):
+            return self.size(stack)  # required members take the same bytes in any order
         longest = automaton.shortest.farthest(thread.state)
         if longest is None:
             return UNREACHABLE
@@ -110,7 +111,7 @@ class Closing:
 
     def most_behind(self, thread: Thread, after: Stack) -> int:
         """An upper bound on the cost at `after`, where the terminal of `thread` is complete."""
-        return self.size(thread.stack if self._names.is_owed(thread.bound, thread.stack) else after)
+        return self.size(thread.stack if self._members.is_required(thread.bound, thread.stack) else after)
 
     # -- the search
 
@@ -129,7 +130,7 @@ class Closing:
             return self._paths[start]
         found = self._search(start)
         if found is None:
-            log.debug("the end of %r is out of reach", self._automaton.grammar.title)
+            log.debug("the end of %r is out of reach", self._title)
             return self._paths.setdefault(start, None)
         return self._keep(*found)
 
@@ -199,7 +200,7 @@ class Closing:
     def _behind(self, thread: Thread) -> Iterator[Lead]:
         """What may be written where only the next byte tells that the terminal of `thread` is over."""
         automaton = thread.bound.automaton
-        stack = complete(self._automaton, thread.bound, thread.stack, automaton.outcome(thread.state))
+        stack = self._parser.complete(thread.stack, thread.bound, automaton.outcome(thread.state))
         row = automaton.row(thread.state)
         for pieces, following in self._written(stack) if stack is not None else ():
             if isinstance(pieces[0], int) or row[pieces[0][0]] < 0:
@@ -223,14 +224,14 @@ class Closing:
         """For each outcome the shortest rest, where it leads, and whether it closes something."""
         bound, stack, automaton = thread.bound, thread.stack, thread.bound.automaton
         if automaton.special:
-            after = complete(self._automaton, bound, stack, None)
+            after = self._parser.complete(stack, bound, None)
             if after is None:
                 return []
             return [((min(automaton.special),), _END if self._is_over(after) else _plain(after), False)]
         found: list[tuple[tuple[Piece, ...], Node, bool]] = []
         for text, state in automaton.shortest.from_state(thread.state):
             outcome = automaton.outcome(state)
-            after = complete(self._automaton, bound, stack, outcome)
+            after = self._parser.complete(stack, bound, outcome)
             if after is not None:
                 node = _plain(after) if automaton.final(state) else stack.thread(bound, state)
                 found.append(((text,) if text else (), node, _closes(bound, stack, outcome)))
@@ -248,11 +249,11 @@ class Closing:
                 continue
             terminal = stack.compiled.terminals[number]
             if isinstance(terminal.definition, Sub):
-                after = self._automaton.parser.shift(stack, number)
+                after = self._parser.shift(stack, number)
                 if after is not None:
                     found.append((self._forms.pieces(terminal.definition, stack.value), after))
                 continue
-            live = self._automaton.parser.live_terminal(stack, number).terminals
+            live = self._parser.live_terminal(stack, number).terminals
             if name_of(terminal.predicate) is not None:
                 names += live
                 continue
@@ -268,7 +269,7 @@ class Closing:
     def _whole(self, thread: Thread) -> list[Lead]:
         """A terminal, or all of an array or object that it begins."""
         leads = self.ends(thread)
-        origin = self._names.outline(thread.stack.compiled).units.get(thread.bound.number)
+        origin = self._members.outline(thread.stack.compiled).containers.get(thread.bound.number)
         if origin is None or len(leads) != 1:
             return leads
         ((opener, opened),) = leads
@@ -301,7 +302,7 @@ class Closing:
             automaton = node.bound.automaton
             if not automaton.accepts(node.state):
                 return False
-            after = complete(self._automaton, node.bound, node.stack, automaton.outcome(node.state))
+            after = self._parser.complete(node.stack, node.bound, automaton.outcome(node.state))
             return after is not None and not _stands_on(after, opened)
         return isinstance(node, Stack) and not _stands_on(node, opened)
 
@@ -322,11 +323,11 @@ class Closing:
         for bottom, caller, value in reversed(entered):
             self._entered.add(bottom)
             definition = caller.compiled.terminals[value.terminal].definition
-            after = self._automaton.parser.shift(caller, value.terminal)
+            after = self._parser.shift(caller, value.terminal)
             path = self.path(after) if after is not None else None
             if path is not None and isinstance(definition, Sub):
-                for place, way in self._forms.way(bottom, definition, caller.value, path):
-                    self._paths.setdefault(place, way)
+                for node, way in self._forms.way(bottom, definition, caller.value, path):
+                    self._paths.setdefault(node, way)
 
     # -- members
 
@@ -334,9 +335,9 @@ class Closing:
         """The members' names to try where one of `names` must be written."""
         if len(names) < 2:
             return names
-        wanted = self._names.wanted(*names[0])
+        wanted = self._members.wanted(*names[0])
         chosen = [each for each in names if bit_of(each[0]) & wanted]
-        # Where no certain one is owed, any member must follow: a separator was written, or a number is owed.
+        # Where no certain one is, any member must follow: a separator was written, or so many are required.
         return chosen or [min(names, key=lambda each: self._member(*each))]
 
     def _member(self, bound: BoundTerminal, stack: Stack) -> tuple[int, bytes]:
@@ -352,19 +353,19 @@ class Closing:
     def _settled(self, stack: Stack) -> Stack:
         """The stack after the reductions that come whatever follows."""
         while stack.state.only is not None:
-            stack = self._automaton.parser.reduce(stack, stack.state.only)
+            stack = self._parser.reduce(stack, stack.state.only)
         return stack
 
     def _return(self, stack: Stack) -> Stack | None:
         """The caller's stack behind a sub-grammar that is complete."""
-        bottom = self._automaton.parser.leave(stack)
+        bottom = self._parser.leave(stack)
         if bottom is None or bottom.parent is None:
             return None
         assert isinstance(bottom.value, Return)
-        return self._automaton.parser.shift(bottom.parent, bottom.value.terminal)
+        return self._parser.shift(bottom.parent, bottom.value.terminal)
 
     def _is_over(self, stack: Stack) -> bool:
-        bottom = self._automaton.parser.leave(stack) if END in stack.state.actions else None
+        bottom = self._parser.leave(stack) if END in stack.state.actions else None
         return bottom is not None and bottom.parent is None
 
 
@@ -383,7 +384,7 @@ def _way(origins: dict[Node, _Origin | None], node: Node) -> list[_Origin]:
 def _plain(stack: Stack) -> Stack:
     """The stack without the optional members that were written: behind a separator they make no difference.
 
-    Where no member is owed, they do: then some other one must follow.
+    Where no required one is missing, they do: then some other one must follow.
     """
     below = stack.parent
     if below is None or below.parent is None or not isinstance(below.value, Seen):

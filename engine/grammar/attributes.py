@@ -168,8 +168,8 @@ class Alternative:
     maximum: int | None = None
     dependents: tuple[tuple[int, int], ...] = ()
 
-    def owed(self, mask: int) -> int:
-        """The members that must still come after those of `mask`."""
+    def missing(self, mask: int) -> int:
+        """The required members that are missing after those of `mask`."""
         wanted, before = self.required | mask, -1
         while wanted != before:
             before = wanted
@@ -180,13 +180,13 @@ class Alternative:
 
     def fits(self, mask: int, free: int) -> bool:
         """Whether an object with the members of `mask` and `free` others can be completed."""
-        wanted = mask | self.owed(mask)
+        wanted = mask | self.missing(mask)
         if wanted & ~self.allowed or (free and not self.open):
             return False
         return self.maximum is None or wanted.bit_count() + free <= self.maximum
 
     def may_end(self, mask: int, free: int) -> bool:
-        return mask.bit_count() + free >= self.minimum and not self.owed(mask)
+        return mask.bit_count() + free >= self.minimum and not self.missing(mask)
 
     def may_go_on(self, mask: int, free: int) -> bool:
         if self.open and self.fits(mask, free + 1):

@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import chain, count
 
 from larksong.engine.grammar.attributes import Action
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Choice, Keys, Literal, Role, Sub, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Rule, Sub, Terminal
+from larksong.engine.grammar.terminals import Choice, Keys, Literal, Role, TextUntil
 
 
 def expand(grammar: Grammar) -> Grammar:

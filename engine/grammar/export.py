@@ -17,18 +17,8 @@ from larksong.engine.automata.characters import CharacterAutomaton, Range, TooMa
 from larksong.engine.automata.dfa import DEAD, DFA, Row
 from larksong.engine.automata.text_until import AhoCorasick
 from larksong.engine.grammar.fixed_order import FixedOrder, fixed_order
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import (
-    Choice,
-    JsonKey,
-    JsonString,
-    Keys,
-    Literal,
-    Special,
-    Sub,
-    Terminal,
-    TextUntil,
-)
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Choice, JsonKey, JsonString, Keys, Literal, Special, TextUntil
 
 
 class Writer(ABC):

@@ -21,8 +21,8 @@ from larksong.engine.grammar.attributes import (
     Named,
 )
 from larksong.engine.grammar.expand import expand
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Choice, Keys, Literal, Role, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Rule, Terminal
+from larksong.engine.grammar.terminals import Choice, Keys, Literal, Role, TextUntil
 
 MOST_ITEMS = 64
 """Counts up to here are written out."""

@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from larksong.engine.grammar.attributes import Action, CollectAlternatives, CollectMembers, CountItems
-from larksong.engine.grammar.terminals import Sub, Terminal
+from larksong.engine.grammar.attributes import (
+    Action,
+    CollectAlternatives,
+    CollectMembers,
+    CountItems,
+    Predicate,
+    Value,
+)
+from larksong.engine.grammar.terminals import Keys, Readable, Role
+
+
+@dataclass(frozen=True, eq=False)
+class Sub:
+    """Another grammar, entered here like a subroutine and made when a mask first needs it.
+
+    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name),
+    `shortest(value)` its shortest text: known without the grammar, so that finishing never has to build it.
+    Any text that is longer than `larksong.engine.lexing.path.LONGEST` bytes stands for all that are.
+    """
+
+    choose: Callable[[Value], Grammar] = field(repr=False)
+    shortest: Callable[[Value], str] = field(repr=False)
+
+    def lark(self) -> None:
+        return None
+
+
+Definition = Readable | Keys | Sub
+"""What a terminal of a grammar matches."""
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal of a grammar: its name there, what it matches, what it means, who may refuse it."""
+
+    name: str
+    definition: Definition
+    role: Role = Role.MARKUP
+    predicate: Predicate | None = None
+    reported_as: str = ""
+    """the JSON text to report in the place of what it matches"""
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from larksong.engine.automata.dfa import DFA, Quoted, StringsExcept, Words, counted_json_string, json_string
 from larksong.engine.automata.languages import Language
@@ -26,11 +24,7 @@ from larksong.engine.automata.numbers import (
 from larksong.engine.automata.product import difference, intersection, is_empty
 from larksong.engine.automata.regex import compile_regex
 from larksong.engine.automata.text_until import AhoCorasick, MatchedText, Stop, counted_text
-from larksong.engine.grammar.attributes import Member, Predicate, Value
-
-if TYPE_CHECKING:
-    from larksong.engine.grammar.grammar import Grammar
-
+from larksong.engine.grammar.attributes import Member, Value
 
 # Product states that are looked at to find out whether a number can be completed.
 _SEARCHED = 3000
@@ -306,34 +300,5 @@ class Special:
         return lark_string(self.text)
 
 
-@dataclass(frozen=True, eq=False)
-class Sub:
-    """Another grammar, entered here like a subroutine and made when a mask first needs it.
-
-    `choose(value)` gives the grammar for the value on top of the stack (the label of the function's name),
-    `shortest(value)` its shortest text: known without the grammar, so that finishing never has to build it.
-    Any text that is longer than `larksong.engine.lexing.path.LONGEST` bytes stands for all that are.
-    """
-
-    choose: Callable[[Value], Grammar] = field(repr=False)
-    shortest: Callable[[Value], str] = field(repr=False)
-
-    def lark(self) -> None:
-        return None
-
-
 Readable = Literal | Choice | Pattern | JsonString | JsonKey | JsonText | Number | TextUntil | Special
 """What a terminal automaton can be made of."""
-Definition = Readable | Keys | Sub
-
-
-@dataclass(frozen=True)
-class Terminal:
-    """A terminal of a grammar: its name there, what it matches, what it means, who may refuse it."""
-
-    name: str
-    definition: Definition
-    role: Role = Role.MARKUP
-    predicate: Predicate | None = None
-    reported_as: str = ""
-    """the JSON text to report in the place of what it matches"""

@@ -1,4 +1,4 @@
-"""The readings of a value whose type is still open, kept apart until one is left."""
+"""What the readings of a value whose type is still open have told, kept apart until one is left."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from larksong.engine.events import Events, coalesce
-from larksong.engine.parsing.stack import Branch
+from larksong.engine.parsing.stack import Branch, Reading
 
 
 class Held(NamedTuple):
@@ -16,20 +16,20 @@ class Held(NamedTuple):
     events: Events
 
 
-Readings = Mapping[int, Held | None]
-"""What each reading holds, by its kind (see `Branch`)."""
+Readings = Mapping[Reading, Held | None]
+"""What each reading holds."""
 
 
-def choose(before: Readings, certain: Events, branches: tuple[Branch, ...]) -> tuple[Readings, Events]:
+def choose(held: Readings, certain: Events, branches: tuple[Branch, ...]) -> tuple[Readings, Events]:
     """The readings after a step, and what it makes certain; none are left where one remains."""
-    after: dict[int, Held | None] = {}
-    for was_text, is_text, events in branches:
-        if is_text not in after:
-            earlier = before.get(was_text)
-            after[is_text] = Held(earlier, events) if events else earlier
-    if len(after) > 1:
-        return after, certain
-    (left,) = after.values()
+    following: dict[Reading, Held | None] = {}
+    for before, after, events in branches:
+        if after not in following:
+            earlier = held.get(before)
+            following[after] = Held(earlier, events) if events else earlier
+    if len(following) > 1:
+        return following, certain
+    (left,) = following.values()
     collected: list[Events] = []
     while left is not None:
         collected.append(left.events)

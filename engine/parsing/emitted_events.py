@@ -16,17 +16,19 @@ from larksong.engine.events import (
     Text,
 )
 from larksong.engine.grammar.attributes import Member, Taken, Value
-from larksong.engine.grammar.terminals import Literal, Role, Terminal
-from larksong.engine.parsing.stack import BoundTerminal, Configuration, Thread
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Literal, Role
+from larksong.engine.parsing.stack import BoundTerminal, Configuration, Reading, Thread
+
+Reached = dict[Thread, tuple[Reading, Events]]
+"""The threads to which a token leads, each with the reading before it and what it reveals."""
 
 
-def name_parameters(
-    before: Configuration, target: Configuration, readings: dict[Thread, tuple[int, Events]]
-) -> dict[Thread, tuple[int, Events]]:
+def name_parameters(before: Configuration, target: Configuration, reached: Reached) -> Reached:
     """Tell a parameter's name in the token that decides it, and not again where it is complete."""
     named, naming = before.parameter, target.parameter
-    renamed: dict[Thread, tuple[int, Events]] = {}
-    for thread, (was_text, events) in readings.items():
+    renamed: Reached = {}
+    for thread, (reading, events) in reached.items():
         told = next((i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events))
         # Without its completion the same name is still being read; behind it another one may have begun.
         goes_on = named is not None and told == len(events)
@@ -34,7 +36,7 @@ def name_parameters(
             events = events[:told] + events[told + 1 :]
         if naming is not None and not goes_on:
             events += completion(naming.bound.terminal, naming.bound.label, None)
-        renamed[thread] = (was_text, events)
+        renamed[thread] = (reading, events)
     return renamed
 
 
@@ -47,7 +49,7 @@ def opening(bound: BoundTerminal) -> Events:
     return ()
 
 
-def reading(bound: BoundTerminal, state: int, data: bytes, following: int) -> Events:
+def continuation(bound: BoundTerminal, state: int, data: bytes, following: int) -> Events:
     """What reading `data` inside a terminal reveals."""
     if bound.terminal.role is Role.FUNCTION_OPEN:
         before, after = bound.unique[state], bound.unique[following]

@@ -13,7 +13,6 @@ from larksong.engine.lexing.trie import Position, TokenSet, Trie, union
 from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import CompiledGrammar, Configuration, Fill, Stack, Thread
 from larksong.engine.parsing.tables import State
-from larksong.engine.parsing.transitions import Edges
 
 log = logging.getLogger(__name__)
 
@@ -24,9 +23,8 @@ class Masks:
     `end`: the tokens that end a sequence. `title`: the grammar's, for the log.
     """
 
-    def __init__(self, parser: Parser, edges: Edges, trie: Trie, end: TokenSet, title: str) -> None:
+    def __init__(self, parser: Parser, trie: Trie, end: TokenSet, title: str) -> None:
         self._parser = parser
-        self._edges = edges
         self._trie = trie
         self._title = title
         self._known: dict[frozenset[TokenSet], NDArray[np.int32]] = {}
@@ -44,19 +42,19 @@ class Masks:
         if mask is None:
             mask = self.end
             if not configuration.end:
-                pieces: list[TokenSet] = []
-                self._fill(configuration.threads, self._trie.root, pieces)
-                if pieces:
-                    mask = self.union(pieces)
+                sets: list[TokenSet] = []
+                self._fill(configuration.threads, self._trie.root, sets)
+                if sets:
+                    mask = self.union(sets)
                 else:
                     log.error("dead end in the grammar %r: the sequence ends", self._title)
             configuration.mask = mask
         return mask
 
-    def union(self, pieces: Sequence[TokenSet]) -> NDArray[np.int32]:
+    def union(self, sets: Sequence[TokenSet]) -> NDArray[np.int32]:
         """The mask of several sets of tokens."""
-        # The same pieces make the same mask: most masks are found without making their words again.
-        key = frozenset(pieces)
+        # The same sets make the same mask: most masks are found without making their words again.
+        key = frozenset(sets)
         mask = self._known.get(key)
         if mask is None:
             words = union(key, self._trie.words).tobytes()
@@ -64,28 +62,29 @@ class Masks:
             mask = self._known.setdefault(key, mask)
         return mask
 
-    def _fill(self, threads: Iterable[Thread], position: Position, pieces: list[TokenSet]) -> None:
+    def _fill(self, threads: Iterable[Thread], position: Position, sets: list[TokenSet]) -> None:
         """Collect the tokens of `position` that the threads can read."""
         at_root = position is self._trie.root
         for thread in threads:
             automaton = thread.bound.automaton
             if automaton.special:
                 if at_root:
-                    pieces.append(automaton.special_tokens)
+                    sets.append(automaton.special_tokens)
                 continue
             walk = automaton.walk(thread.state, position)
             if walk.inside.some:
-                pieces.append(walk.inside)
+                sets.append(walk.inside)
             for outcome, crossed in walk.crossings:
-                pieces += self._after(thread, outcome, crossed)
+                sets += self._after(thread, outcome, crossed)
             if at_root and not automaton.narrow and automaton.accepts(thread.state):
-                pieces += self._specials(thread)
+                sets += self._specials(thread)
 
     def _specials(self, thread: Thread) -> list[TokenSet]:
         """Special tokens that may come where the terminal of `thread` may end."""
-        stack, _ = self._edges.complete(thread, thread.state, ())
+        automaton = thread.bound.automaton
+        stack = self._parser.complete(thread.stack, thread.bound, automaton.outcome(thread.state))
         found: list[TokenSet] = []
-        for begun, _ in self._edges.fresh(stack) if stack is not None else ():
+        for begun in self._parser.begin(stack) if stack is not None else ():
             automaton = begun.bound.automaton
             if automaton.special:
                 found.append(automaton.special_tokens)
@@ -98,17 +97,13 @@ class Masks:
         if not len(position.nodes):
             return [position.tokens] if position.tokens.some else []
         bound = thread.bound
-        text = bound.automaton.text
-        label = bound.label if bound.label is not None or text is not None else outcome
         compiled = thread.stack.compiled
         following = thread.stack.state.actions.get(bound.number)
-        if text is None and isinstance(following, State) and compiled.is_plain(following):
+        if bound.automaton.text is None and isinstance(following, State) and compiled.is_plain(following):
             fill = self._plain_fill(compiled, following, position)
             if not fill.tails:
-                return fill.pieces
-        stack = self._parser.shift(thread.stack, bound.number, label)
-        if text is not None and isinstance(outcome, int):
-            stack = self._parser.shift_all(stack, text.stops[outcome])
+                return fill.sets
+        stack = self._parser.complete(thread.stack, bound, outcome)
         return self._fill_stack(stack, position) if stack is not None else []
 
     def _fill_stack(self, stack: Stack, position: Position) -> list[TokenSet]:
@@ -117,7 +112,7 @@ class Masks:
         if known is None:
             if stack.compiled.is_plain(stack.state):
                 fill = self._plain_fill(stack.compiled, stack.state, position)
-                known = list(fill.pieces)
+                known = list(fill.sets)
                 for path, behind in fill.tails:
                     reached: Stack | None = stack
                     for number, label in path:
@@ -125,29 +120,29 @@ class Masks:
                     known += self._fill_stack(reached, behind) if reached is not None else []
             else:
                 known = [position.tokens]
-                self._fill([begun for begun, _ in self._edges.fresh(stack)], position, known)
-            known = stack.fills.setdefault(position, [piece for piece in known if piece.some])
+                self._fill(self._parser.begin(stack), position, known)
+            known = stack.fills.setdefault(position, [tokens for tokens in known if tokens.some])
         return known
 
     def _plain_fill(self, compiled: CompiledGrammar, state: State, position: Position) -> Fill:
         """What `_fill_stack` finds for every stack in a plain state: after a name mostly all of it."""
         known = compiled.fills.get((state, position))
         if known is None:
-            pieces = [position.tokens]
+            sets = [position.tokens]
             tails: list[tuple[tuple[tuple[int, Value], ...], Position]] = []
             for number, following in state.actions.items():
                 (bound,) = self._parser.bind(compiled, number, compiled.terminals[number])
                 walk = bound.automaton.walk(bound.automaton.start, position)
-                pieces.append(walk.inside)
+                sets.append(walk.inside)
                 for outcome, crossed in walk.crossings:
                     if not len(crossed.nodes):
-                        pieces.append(crossed.tokens)
+                        sets.append(crossed.tokens)
                     elif isinstance(following, State) and compiled.is_plain(following):
                         further = self._plain_fill(compiled, following, crossed)
-                        pieces += further.pieces
+                        sets += further.sets
                         tails += [(((number, outcome), *path), behind) for path, behind in further.tails]
                     else:
                         tails.append((((number, outcome),), crossed))
-            known = Fill([piece for piece in pieces if piece.some], tails)
+            known = Fill([tokens for tokens in sets if tokens.some], tails)
             compiled.fills[state, position] = known
         return known

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import Value
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Keys, Literal, Sub, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Keys, Literal, TextUntil
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
-from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Live, Return, Stack
+from larksong.engine.parsing.stack import BoundTerminal, CompiledGrammar, Live, Return, Stack, Thread
 from larksong.engine.parsing.tables import END, Production
 
 
@@ -41,6 +41,14 @@ class Parser:
             return stack.shifts[key]
         except KeyError:
             return stack.shifts.setdefault(key, self._parse(stack, terminal, label))
+
+    def complete(self, stack: Stack, bound: BoundTerminal, outcome: Value) -> Stack | None:
+        """The stack after a terminal with this outcome, and after what its text has committed."""
+        after = self.shift(stack, bound.number, bound.label_of(outcome))
+        text = bound.automaton.text
+        if text is not None and isinstance(outcome, int):
+            after = self.shift_all(after, text.stops[outcome])
+        return after
 
     def _parse(self, stack: Stack, terminal: int, label: Value) -> Stack | None:
         while True:
@@ -82,6 +90,16 @@ class Parser:
                 return None
             stack = self.reduce(stack, action)
         return stack.parent
+
+    def begin(self, stack: Stack) -> tuple[Thread, ...]:
+        """The threads that begin on a stack."""
+        if stack.begun is None:
+            begun = [
+                where.thread(bound, bound.automaton.start) for bound, where in self.live(stack).terminals
+            ]
+            # Readings as JSON come first: where two readings meet again, the typed one is kept.
+            stack.begun = tuple(sorted(begun, key=lambda thread: thread.reading))
+        return stack.begun
 
     def live(self, stack: Stack) -> Live:
         """What may follow, through the ends and the beginnings of sub-grammars."""

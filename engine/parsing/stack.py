@@ -8,28 +8,29 @@
         root ◀── call ◀── "{" ◀── member ◀── ","          thread: (",", KEY "city", 3 bytes read)
                               ◀── value                    a second branch shares everything below it
 
-Since all of them are immutable and shared, whatever is known of one (what may follow, the mask, where a token
-leads) is stored on it and found again by every sequence that passes through.
+In the field's words this is a graph-structured stack (Tomita 1985; GLR parsing), and the threads are those of
+a Pike VM. Since all of them are immutable and shared, whatever is known of one (what may follow, the mask,
+where a token leads) is stored on it and found again by every sequence that passes through.
 """
 
 from __future__ import annotations
 
+from enum import IntEnum
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from larksong.engine.events import Events
 from larksong.engine.grammar.attributes import RAW, Member, Value
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Keys, Role, Sub, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Keys, Role, TextUntil
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, TokenSet
+from larksong.engine.parsing.plan import Plan
 from larksong.engine.parsing.tables import State, Symbols
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from larksong.engine.forced import Plan
 
 
 class Return(NamedTuple):
@@ -42,6 +43,7 @@ class CompiledGrammar:
     """A grammar on the vocabulary: its terminals and actions by the numbers that its tables use."""
 
     def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
         symbols = Symbols(grammar)
         self.tables = symbols.tables
         self.number = symbols.number
@@ -81,7 +83,7 @@ class Fill(NamedTuple):
     `tails`: terminals to shift, and the position behind them, where it does depend on the stack.
     """
 
-    pieces: list[TokenSet]
+    sets: list[TokenSet]
     tails: list[tuple[tuple[tuple[int, Value], ...], Position]]
 
 
@@ -101,6 +103,10 @@ class BoundTerminal:
         )
         self.unique = automaton.words.unique if automaton.words is not None else []
 
+    def label_of(self, outcome: Value) -> Value:
+        """What it is shifted with where its automaton has ended with `outcome`: a stop is no label."""
+        return outcome if self.label is None and self.automaton.text is None else self.label
+
 
 def _relabels(automaton: TerminalAutomaton) -> bool:
     return automaton.words is not None and any(
@@ -113,6 +119,7 @@ class Stack:
 
     __slots__ = (
         "above",
+        "begun",
         "compiled",
         "fills",
         "following",
@@ -130,6 +137,7 @@ class Stack:
         self.threads: dict[tuple[BoundTerminal, int], Thread] = {}
         self.shifts: dict[tuple[int, Value], Stack | None] = {}
         self.live: Live | None = None
+        self.begun: tuple[Thread, ...] | None = None
         self.following: tuple[tuple[Thread, Events], ...] | None = None
         self.fills: dict[Position, list[TokenSet]] = {}
 
@@ -166,28 +174,36 @@ class Live(NamedTuple):
     """whether the whole turn may end here"""
 
 
+class Reading(IntEnum):
+    """As what a value or name is read while that is open. Where two readings meet, the lower one is kept."""
+
+    JSON = 0
+    TEXT = 1
+    """a raw string, up to where its close marker has been read too"""
+    NAME = 2
+    """a name that is not declared"""
+    BEFORE_NAME = 3
+    """what may stand before a name"""
+
+
 class Thread:
     """A terminal in the middle of being read on a stack."""
 
-    __slots__ = ("bound", "is_text", "order", "stack", "state")
+    __slots__ = ("bound", "order", "reading", "stack", "state")
 
     def __init__(self, stack: Stack, bound: BoundTerminal, state: int) -> None:
         self.stack, self.bound, self.state = stack, bound, state
         self.order = next(_COUNT)
         """the place among other threads: in which order they were met"""
-        role = bound.terminal.role
-        # A raw string is one reading of a value up to where its close marker has been read too.
-        is_raw = role is Role.TEXT or stack.value is RAW
-        self.is_text = _KINDS.get(role, int(is_raw))
+        of_value = Reading.TEXT if stack.value is RAW else Reading.JSON
+        self.reading = _READINGS.get(bound.terminal.role, of_value)
 
 
 class Branch(NamedTuple):
-    """What an edge means to one reading of an ambiguous value: raw string (1), JSON (0), another name (2), or
-    what may stand before a name (3).
-    """
+    """What an edge means to one reading of an ambiguous value: what it was before, what it is after."""
 
-    was_text: int
-    is_text: int
+    before: Reading
+    after: Reading
     events: Events
 
 
@@ -208,7 +224,7 @@ class Configuration:
         self.threads = threads
         self.end = end
         """an end-of-sequence token was accepted"""
-        self.ambiguous = len({thread.is_text for thread in threads}) > 1
+        self.ambiguous = len({thread.reading for thread in threads}) > 1
         """whether the value that is being read could still be a raw string or JSON"""
         (only,) = threads if len(threads) == 1 else (None,)
         names = only is not None and only.bound.terminal.role is Role.PARAMETER_OPEN
@@ -219,6 +235,6 @@ class Configuration:
         self.plan: Plan | None = None
 
 
-_KINDS = {Role.NAME: 2, Role.BEFORE_NAME: 3}
+_READINGS = {Role.TEXT: Reading.TEXT, Role.NAME: Reading.NAME, Role.BEFORE_NAME: Reading.BEFORE_NAME}
 _COUNT = count()
 _PIECES = (Role.NAME, Role.JSON, Role.TEXT, Role.CONTENT, Role.REASONING)

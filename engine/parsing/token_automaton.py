@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.completion.budget_masks import Band
 from larksong.engine.events import Events, FunctionOpen
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Sub
+from larksong.engine.grammar.grammar import Grammar, Sub
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.trie import TokenSet
 from larksong.engine.parsing.emitted_events import common
 from larksong.engine.parsing.masks import Masks
 from larksong.engine.parsing.parser import Parser
 from larksong.engine.parsing.stack import Configuration, Edge, Stack
-from larksong.engine.parsing.transitions import Edges
+from larksong.engine.parsing.transitions import Transitions
 from larksong.engine.vocabulary import Vocabulary
 
 # Measured with tracemalloc on coding tools, rounded up: what one entry of each kind takes with all it holds.
@@ -36,26 +32,20 @@ class TokenAutomaton:
         self.grammar = grammar
         self.trie = terminal_automata.trie
         self.parser = Parser(terminal_automata)
-        self.edges = Edges(self.parser, vocabulary.tokens)
+        self.transitions = Transitions(self.parser, vocabulary.tokens)
         ends = TokenSet([i for i in vocabulary.eos_ids if i < vocabulary.width], None)
-        self.masks = Masks(self.parser, self.edges, self.trie, ends, grammar.title)
+        self.masks = Masks(self.parser, self.trie, ends, grammar.title)
         self.end_mask = self.masks.end
         self._edge_count = 0
         compiled = self.parser.compile(grammar)
-        beginning = self.edges.fresh(Stack(None, compiled, compiled.tables.start, None))
-        self.start = self.edges.configuration([thread for thread, _ in beginning])
+        beginning = self.transitions.fresh(Stack(None, compiled, compiled.tables.start, None))
+        self.start = self.transitions.configuration([thread for thread, _ in beginning])
         self.start_events: Events = common([events for _, events in beginning])
-
-    @cached_property
-    def band(self) -> Band:
-        """What finishing within a budget needs to know; made for the first sequence that asks."""
-        return Band(self)
 
     def size(self) -> int:
         """Roughly how many bytes the automaton takes by now."""
-        configurations = len(self.edges.configurations) * _CONFIGURATION_BYTES
-        band = self.band.size() if "band" in self.__dict__ else 0
-        return configurations + self._edge_count * _EDGE_BYTES + self.masks.size() + band
+        configurations = len(self.transitions.configurations) * _CONFIGURATION_BYTES
+        return configurations + self._edge_count * _EDGE_BYTES + self.masks.size()
 
     def mask(self, configuration: Configuration) -> NDArray[np.int32]:
         """The tokens that may follow: packed words, read-only, the same object for the same set."""
@@ -67,7 +57,7 @@ class TokenAutomaton:
             return configuration.edges[token]
         except KeyError:
             self._edge_count += 1
-            edge = self.edges.find(configuration, token)
+            edge = self.transitions.find(configuration, token)
             for event in edge.events if edge is not None else ():
                 if isinstance(event, FunctionOpen):
                     self._prepare(event.name)

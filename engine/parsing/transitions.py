@@ -1,4 +1,4 @@
-"""Edges: where tokens lead from a configuration, and what they reveal.
+"""Transitions: where tokens lead from a configuration, and what they reveal.
 
 Reading goes byte by byte. A byte continues a terminal, or completes it: then the parser shifts the terminal
 (reducing first where the LALR table says so) and the terminals that may follow begin. Within one terminal the
@@ -12,19 +12,20 @@ from collections.abc import Iterable, Sequence
 from larksong.engine.events import Events, FunctionOpen, coalesce
 from larksong.engine.grammar.terminals import Role
 from larksong.engine.parsing.emitted_events import (
+    Reached,
     common,
     completion,
+    continuation,
     name_parameters,
     opening,
     piece,
-    reading,
     stopped,
 )
 from larksong.engine.parsing.parser import Parser
-from larksong.engine.parsing.stack import Branch, Configuration, Edge, Stack, Thread
+from larksong.engine.parsing.stack import Branch, Configuration, Edge, Reading, Stack, Thread
 
 
-class Edges:
+class Transitions:
     """Makes configurations and the edges between them. Edges are kept by whoever asks."""
 
     def __init__(self, parser: Parser, tokens: Sequence[bytes]) -> None:
@@ -36,19 +37,14 @@ class Edges:
     def fresh(self, stack: Stack) -> tuple[tuple[Thread, Events], ...]:
         """The threads that begin on a stack, with what their beginning already tells."""
         if stack.following is None:
-            begun = [
-                (where.thread(bound, bound.automaton.start), opening(bound))
-                for bound, where in self._parser.live(stack).terminals
-            ]
-            # Readings as JSON come first: where two readings meet again, the typed one is kept.
-            stack.following = tuple(sorted(begun, key=lambda entry: entry[0].is_text))
+            stack.following = tuple((begun, opening(begun.bound)) for begun in self._parser.begin(stack))
         return stack.following
 
     def configuration(self, threads: Sequence[Thread]) -> Configuration:
         """The configuration of some threads."""
         # Readings as JSON come first: where two readings meet again, the typed one is kept.
         if len(threads) > 1:
-            threads = sorted(set(threads), key=lambda thread: (thread.is_text, thread.order))
+            threads = sorted(set(threads), key=lambda thread: (thread.reading, thread.order))
         key = tuple(threads)
         found = self.configurations.get(key)
         if found is None:
@@ -74,13 +70,13 @@ class Edges:
 
     def step(self, configuration: Configuration, data: bytes) -> Edge | None:
         """Where any bytes lead, or None where they are refused. Nothing is kept."""
-        readings: dict[Thread, tuple[int, Events]] = {}
+        reached: Reached = {}
         for thread in configuration.threads:
             found: list[tuple[Thread, Events]] = []
             self._read(thread, data, 0, (), found)
-            for reached, events in found:
-                readings.setdefault(reached, (thread.is_text, events))
-        return self._resolve(configuration, readings)
+            for target, events in found:
+                reached.setdefault(target, (thread.reading, events))
+        return self._resolve(configuration, reached)
 
     def _read(
         self, thread: Thread, data: bytes, at: int, events: Events, found: list[tuple[Thread, Events]]
@@ -103,11 +99,11 @@ class Edges:
                 break
         else:
             if at > begin:
-                events += reading(bound, thread.state, data[begin:at], state)
+                events += continuation(bound, thread.state, data[begin:at], state)
             found.append((thread.stack.thread(bound, state), events))
             return
         if at > begin:
-            events += reading(bound, thread.state, data[begin:at], state)
+            events += continuation(bound, thread.state, data[begin:at], state)
         stack, events = self.complete(thread, state, events)
         if stack is not None:
             for begun, more in self.fresh(stack):
@@ -118,7 +114,7 @@ class Edges:
         bound = thread.bound
         stack = thread.stack
         outcome = bound.automaton.outcome(state)
-        label = bound.label if bound.label is not None or bound.automaton.text is not None else outcome
+        label = bound.label_of(outcome)
         after = self._parser.shift(stack, bound.number, label)
         if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique and bound.unique[state] is None:
             events += (FunctionOpen(str(label)),)  # the beginning of another name, told apart by what follows
@@ -133,14 +129,14 @@ class Edges:
         return after, events
 
     def _special_edge(self, configuration: Configuration, token: int) -> Edge | None:
-        readings: dict[Thread, tuple[int, Events]] = {}
+        reached: Reached = {}
         for thread in configuration.threads:
             for stack, events in self._special(thread, token, ()):
                 if self._parser.live(stack).end:
                     return Edge(self.end, coalesce(list(events)))
                 for begun, more in self.fresh(stack):
-                    readings.setdefault(begun, (thread.is_text, events + more))
-        return self._resolve(configuration, readings)
+                    reached.setdefault(begun, (thread.reading, events + more))
+        return self._resolve(configuration, reached)
 
     def _special(self, thread: Thread, token: int, events: Events) -> Iterable[tuple[Stack, Events]]:
         """The stacks that a special token leads to, through terminals that may end before it."""
@@ -160,20 +156,20 @@ class Edges:
                 for begun, more in self.fresh(stack):
                     yield from self._special(begun, token, events + more)
 
-    def _resolve(self, before: Configuration, readings: dict[Thread, tuple[int, Events]]) -> Edge | None:
-        """Make one edge of all readings of a token."""
-        if not readings:
+    def _resolve(self, before: Configuration, reached: Reached) -> Edge | None:
+        """Make one edge of all threads that a token leads to."""
+        if not reached:
             return None
-        target = self.configuration(tuple(readings))
+        target = self.configuration(tuple(reached))
         if before.parameter is not None or target.parameter is not None:
-            readings = name_parameters(before, target, readings)
-        if len(readings) == 1 and not before.ambiguous:
-            ((_, events),) = readings.values()
+            reached = name_parameters(before, target, reached)
+        if len(reached) == 1 and not before.ambiguous:
+            ((_, events),) = reached.values()
             return Edge(target, coalesce(events))
-        branches: dict[tuple[int, int], Events] = {}
-        for thread in sorted(target.threads, key=lambda thread: readings[thread][0]):
-            was_text, events = readings[thread]
-            branches.setdefault((was_text, thread.is_text), coalesce(events))
+        branches: dict[tuple[Reading, Reading], Events] = {}
+        for thread in sorted(target.threads, key=lambda thread: reached[thread][0]):
+            reading, events = reached[thread]
+            branches.setdefault((reading, thread.reading), coalesce(events))
         if before.ambiguous:
             certain: Events = ()
         elif len(branches) == 1:
@@ -183,5 +179,5 @@ class Edges:
         return Edge(
             target,
             certain,
-            tuple(Branch(*kinds, events[len(certain) :]) for kinds, events in branches.items()),
+            tuple(Branch(*readings, events[len(certain) :]) for readings, events in branches.items()),
         )

@@ -9,12 +9,10 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from larksong.engine.events import Events, Json, Text
-from larksong.engine.parsing.stack import Configuration, Edge
+from larksong.engine.parsing.stack import Configuration, Edge, Reading
 from larksong.engine.parsing.token_automaton import TokenAutomaton
-from larksong.engine.parsing.transitions import Edges
+from larksong.engine.parsing.transitions import Transitions
 from larksong.engine.reading.self_loops import Run
-
-JSON, TEXT = 0, 1  # the readings of a value, as `Branch` numbers them
 
 
 class Step:
@@ -35,7 +33,7 @@ class Place:
 
     __slots__ = ("_known", "_ways", "configuration", "is_open", "run", "run_is_text", "steps")
 
-    def __init__(self, ways: Edges, configuration: Configuration, run: Run | None) -> None:
+    def __init__(self, ways: Transitions, configuration: Configuration, run: Run | None) -> None:
         self._ways = ways
         self._known: dict[int, Edge | None] = {}
         self.configuration = configuration
@@ -76,11 +74,11 @@ def continues(edge: Edge) -> tuple[bytes, bytes] | None:
         return None
     if edge.events or len(edge.branches) != 2:
         return None
-    found: dict[int, bytes | None] = {}
-    for was_text, is_text, events in edge.branches:
-        if was_text == is_text and is_text in (JSON, TEXT):
-            found[is_text] = _only(events, Text if is_text else Json)
-    json, text = found.get(JSON), found.get(TEXT)
+    found: dict[Reading, bytes | None] = {}
+    for before, after, events in edge.branches:
+        if before is after and after in (Reading.JSON, Reading.TEXT):
+            found[after] = _only(events, Text if after is Reading.TEXT else Json)
+    json, text = found.get(Reading.JSON), found.get(Reading.TEXT)
     return None if json is None or text is None else (json, text)
 
 

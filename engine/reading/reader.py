@@ -27,9 +27,9 @@ from larksong.engine.events import (
     coalesce,
 )
 from larksong.engine.grammar.terminals import Role
-from larksong.engine.parsing.stack import Branch, Configuration
+from larksong.engine.parsing.stack import Branch, Configuration, Reading
 from larksong.engine.parsing.token_automaton import TokenAutomaton
-from larksong.engine.reading.places import JSON, TEXT, Place, Step, continues, places_of
+from larksong.engine.reading.places import Place, Step, continues, places_of
 from larksong.engine.reading.self_loops import Run, run_at
 from larksong.engine.reading.substitutions import Spelled
 
@@ -57,8 +57,8 @@ class TextReader:
         self._automaton, self._again, self._on = first, again, on
         self._at: Configuration = first.start
         self._places = places_of(first)
-        self._open: dict[int, list[ParseEvent]] = {}
-        """what each reading of a value holds whose type is still open, by its kind (see `Branch`)"""
+        self._open: dict[Reading, list[ParseEvent]] = {}
+        """what each reading of a value holds whose type is still open"""
         self._name = b""
         self._function: str | None = None
         self._parameter: str | None = None
@@ -141,9 +141,9 @@ class TextReader:
                 told = at
         self._at = place.configuration
         # The value's type is open at both ends or at none: what settles it does more than continue it.
-        for kind, event in ((JSON, Json(bytes(json))), (TEXT, Text(bytes(text)))):
+        for reading, event in ((Reading.JSON, Json(bytes(json))), (Reading.TEXT, Text(bytes(text)))):
             if event.data and is_open:
-                self._open[kind].append(event)
+                self._open[reading].append(event)
             elif event.data:
                 self._told(event, found)
         self._raw += data[told:at]
@@ -152,7 +152,7 @@ class TextReader:
     def _place(self, configuration: Configuration) -> Place:
         found = self._places.get(configuration)
         if found is None:
-            place = Place(self._automaton.edges, configuration, self._run(configuration))
+            place = Place(self._automaton.transitions, configuration, self._run(configuration))
             found = self._places.setdefault(configuration, place)
         return found
 
@@ -208,10 +208,10 @@ class TextReader:
         if not len(branches) == 2 == len(self._open):
             return False
         one, other = branches
-        if not one.was_text == one.is_text != other.was_text == other.is_text:
+        if not one.before == one.after != other.before == other.after:
             return False
-        self._open[one.is_text] += one.events
-        self._open[other.is_text] += other.events
+        self._open[one.after] += one.events
+        self._open[other.after] += other.events
         return True
 
     def _branched(self, branches: tuple[Branch, ...]) -> Sequence[ParseEvent]:
@@ -221,18 +221,18 @@ class TextReader:
         """
         if self._kept(branches):
             return ()
-        after: dict[int, list[ParseEvent]] = {}
-        for was_text, is_text, events in branches:
-            if is_text in after:
+        following: dict[Reading, list[ParseEvent]] = {}
+        for before, after, events in branches:
+            if after in following:
                 continue
-            shared = sum(branch.was_text == was_text for branch in branches) > 1
-            held = self._open.get(was_text, [])
-            after[is_text] = held = [*held] if shared else held
+            shared = sum(branch.before == before for branch in branches) > 1
+            held = self._open.get(before, [])
+            following[after] = held = [*held] if shared else held
             held += events
-        if len(after) > 1:
-            self._open = after
+        if len(following) > 1:
+            self._open = following
             return ()
-        (left,) = after.values()
+        (left,) = following.values()
         self._open = {}
         return left
 
@@ -360,8 +360,8 @@ class TextReader:
     def _decide(self, found: list[ParseEvent]) -> None:
         """Of several readings of a value keep the typed one."""
         if self._open:
-            kind = min(self._open)
-            for event in self._branched((Branch(kind, kind, ()),)):
+            typed = min(self._open)
+            for event in self._branched((Branch(typed, typed, ()),)):
                 self._told(event, found)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from larksong.engine.events import FunctionOpen, ParameterClose, ParameterOpen
+from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Role
 from larksong.engine.matcher import Matcher
-from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.grammars.explain.scan import JsonScan, Step
 
 
@@ -36,10 +36,8 @@ class Reading:
         return tuple(known[:-1] if self.parameter is not None and self.value is None else known)
 
 
-def read_turn(automaton: TokenAutomaton, units: Sequence[int]) -> Reading:
-    """Reads units that the grammar allows."""
-    matcher = Matcher(automaton)
-    root = automaton.parser.compile(automaton.grammar)
+def read_turn(matcher: Matcher, grammar: Grammar, units: Sequence[int]) -> Reading:
+    """Reads units that the grammar allows, from the beginning on."""
     found = Reading()
     for at, unit in enumerate(units):
         for event in matcher.advance(unit):
@@ -52,7 +50,7 @@ def read_turn(automaton: TokenAutomaton, units: Sequence[int]) -> Reading:
                 case ParameterClose():
                     found.parameter = None
         threads = matcher.configuration.threads
-        inside = any(thread.stack.compiled is not root for thread in threads)
+        inside = any(thread.stack.compiled.grammar is not grammar for thread in threads)
         if inside and not found.inside:
             found.begin = at + 1
         found.inside = inside

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Special, Sub, Terminal
+from larksong.engine.grammar.grammar import Grammar, Rule, Sub, Terminal
+from larksong.engine.grammar.terminals import Special
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import GrammarsError
 from larksong.grammars.response_format import response_grammar, response_widened

@@ -59,7 +59,7 @@ class Why:
         units, rest = [*units, *rest][:taken], [*units, *rest][taken:]
         if not rest:
             return ()
-        reading = read_turn(self._engine.automaton(grammar), units)
+        reading = read_turn(self._engine.matcher(grammar), grammar, units)
         if self._request.format is None:
             return self._in_part(None, units, rest, json_spot(self._bytes(units), self._bytes(rest)))
         tool = self._request.tool(reading.tool)

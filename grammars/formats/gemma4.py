@@ -19,17 +19,15 @@ from typing import Any, ClassVar
 from larksong.engine.automata.languages import Language
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import Member, More
-from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.grammar.grammar import Definition, Grammar, Terminal
 from larksong.engine.grammar.terminals import (
     Choice,
-    Definition,
     JsonString,
     Keys,
     Literal,
     Pattern,
     Role,
     Special,
-    Terminal,
     TextUntil,
 )
 from larksong.engine.vocabulary import Vocabulary

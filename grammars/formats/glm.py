@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from larksong.engine.grammar.terminals import Terminal
+from larksong.engine.grammar.grammar import Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.tools import Tool

@@ -21,8 +21,8 @@ from typing import Any
 
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import Carry, More
-from larksong.engine.grammar.grammar import Rule
-from larksong.engine.grammar.terminals import Literal, Role, Special, Terminal, TextUntil
+from larksong.engine.grammar.grammar import Rule, Terminal
+from larksong.engine.grammar.terminals import Literal, Role, Special, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema

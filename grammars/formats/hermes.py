@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.terminals import Literal, Pattern, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Literal, Pattern
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text

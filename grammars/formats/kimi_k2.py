@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from larksong.engine.automata.text_until import Stop
-from larksong.engine.grammar.terminals import Pattern, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Pattern
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidToolName
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing

@@ -13,7 +13,8 @@ from typing import Any
 
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import More
-from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Choice, Literal, Pattern
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.terminals import Literal, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Literal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.tools import Tool

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from larksong.engine.grammar.attributes import More
-from larksong.engine.grammar.terminals import Literal, Pattern, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Literal, Pattern
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema

@@ -21,7 +21,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.terminals import Literal, Terminal
+from larksong.engine.grammar.grammar import Terminal
+from larksong.engine.grammar.terminals import Literal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.tools import Tool

@@ -27,8 +27,8 @@ def test_closed_form_is_what_the_search_finds(name: str, schema: dict[str, Any],
     rng.shuffle(properties)
     tool = Tool("t", parameters={**schema, "properties": dict(properties)})
     read = read_parameters(tool.parameters, "t")
-    automaton = ENGINE.automaton(ended(written.arguments(tool, read), ENGINE.vocabulary))
-    *pieces, end = automaton.band.closing.shortest(automaton.start)
+    matcher = ENGINE.matcher(ended(written.arguments(tool, read), ENGINE.vocabulary))
+    *pieces, end = matcher._budget_masks.completion.shortest(matcher.configuration)
     assert end in ENGINE.vocabulary.eos_ids
     assert b"".join(
         piece for piece in pieces if isinstance(piece, bytes)

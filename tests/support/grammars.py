@@ -9,8 +9,8 @@ from lark.lexer import Lexer
 
 from larksong.engine.grammar.attributes import Action, Predicate
 from larksong.engine.grammar.expand import expand
-from larksong.engine.grammar.grammar import Grammar, Rule
-from larksong.engine.grammar.terminals import Choice, Definition, Keys, Literal, Role, Special, Terminal
+from larksong.engine.grammar.grammar import Definition, Grammar, Rule, Terminal
+from larksong.engine.grammar.terminals import Choice, Keys, Literal, Role, Special
 from larksong.engine.vocabulary import Vocabulary
 
 

@@ -11,17 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import (
-    Choice,
-    JsonString,
-    Literal,
-    Pattern,
-    Role,
-    Special,
-    Sub,
-    Terminal,
-)
+from larksong.engine.grammar.grammar import Grammar, Sub, Terminal
+from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Pattern, Role, Special
 from larksong.engine.lexing.path import Piece
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
@@ -72,7 +63,7 @@ REQUIRED = CallPolicy(required=True, min_calls=1)
 
 
 def shortest(matcher: Matcher) -> tuple[Piece, ...]:
-    return matcher._automaton.band.closing.shortest(matcher._trail[-1])
+    return matcher._budget_masks.completion.shortest(matcher._trail[-1])
 
 
 def write(matcher: Matcher, pieces: Iterable[Piece]) -> list[int]:
@@ -250,7 +241,7 @@ def test_the_search_is_linear_in_the_members(name: str) -> None:
         for byte in begun[name]:
             matcher.advance(byte)
         assert matcher.needed() > 10 * count
-        known.append(len(matcher._automaton.band.closing))
+        known.append(len(matcher._budget_masks.completion))
     assert known[1] < 2.5 * known[0]
     assert known[2] < 2.5 * known[1]
 

@@ -10,7 +10,8 @@ from lark import Lark
 from larksong.engine.engine import Engine
 from larksong.engine.events import FunctionOpen, ParseEvent
 from larksong.engine.grammar.expand import expand
-from larksong.engine.grammar.terminals import Keys, Sub
+from larksong.engine.grammar.grammar import Sub
+from larksong.engine.grammar.terminals import Keys
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
 from tests.support.calls import joined

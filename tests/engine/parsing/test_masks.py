@@ -10,16 +10,8 @@ from hypothesis import strategies as st
 
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.engine import Engine
-from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import (
-    Choice,
-    Definition,
-    JsonString,
-    Literal,
-    Pattern,
-    Role,
-    TextUntil,
-)
+from larksong.engine.grammar.grammar import Definition, Grammar
+from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Pattern, Role, TextUntil
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
