@@ -17,6 +17,7 @@ from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.backends.turn import Turn
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import allows, unpack
 from larksong.engine.vocabulary import Vocabulary
 
 Script = Sequence[str] | Callable[[str], str]
@@ -159,7 +160,7 @@ class _Recorded:
             if self.position == len(self.ids):
                 return None
             token = self.ids[self.position]
-            if mask is None or self._budgeted is None or mask[token >> 5] >> (token & 31) & 1:
+            if mask is None or self._budgeted is None or allows(mask, token):
                 return token
             if not self._budgeted.allows(token):
                 return token  # refused by the grammar, whatever the budget
@@ -181,7 +182,7 @@ class _Recorded:
 
 
 def _first(mask: NDArray[np.int32]) -> int:
-    return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
+    return int(unpack(mask).argmax())
 
 
 def encoded(tokenizer: Tokenizer, text: str) -> list[int]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from larksong.engine.backends.base import Logprobs, Look, Sampling
 from larksong.engine.backends.penalties import Penalties
+from larksong.engine.packed import unpack
 
 Logits = NDArray[np.float32]
 
@@ -111,7 +112,7 @@ class MaskBias:
     def get(self, mask: NDArray[np.int32]) -> tuple[Logits, int]:
         """The bias, shape (width,), and how many tokens the mask allows."""
         if (found := self._cache.get(id(mask))) is None:
-            bits = np.unpackbits(mask.view(np.uint8), count=self._width, bitorder="little")
+            bits = unpack(mask, self._width)
             bias = np.where(bits, np.float32(0), np.float32(-np.inf))
             found = self._cache[id(mask)] = (mask, bias, int(np.count_nonzero(bits)))
             if len(self._cache) > self._keep:

@@ -20,6 +20,7 @@ from larksong.engine.automata.text_until import StopText
 from larksong.engine.lexing.sweep import Sweeper, groups
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear
+from larksong.engine.packed import allows, unpack
 
 Endings = list[tuple[int, TokenSet]]
 """End states, each with the tokens that lead there."""
@@ -133,7 +134,7 @@ def _along(text: StopText, node: int, position: Position) -> Iterator[tuple[int,
 def _without(piece: TokenSet, others: TokenSet) -> TokenSet:
     if piece.words is None:
         words = others.words
-        kept = [i for i in piece.ids if words is None or not words[i >> 5] >> np.uint32(i & 31) & 1]
+        kept = [i for i in piece.ids if words is None or not allows(words, i)]
         return TokenSet([i for i in kept if i not in others.ids], None)
     words = piece.words.copy()
     clear(words, others)
@@ -143,6 +144,6 @@ def _without(piece: TokenSet, others: TokenSet) -> TokenSet:
 def _bits(piece: TokenSet, trie: Trie) -> NDArray[np.bool_]:
     bits = np.zeros(trie.words * 32, np.bool_)
     if piece.words is not None:
-        bits = np.unpackbits(piece.words.view(np.uint8), bitorder="little").view(np.bool_)
+        bits = unpack(piece.words)
     bits[piece.ids] = True
     return bits

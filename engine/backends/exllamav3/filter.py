@@ -19,9 +19,10 @@ from exllamav3 import Filter, Job, Tokenizer
 from numpy.typing import NDArray
 
 from larksong.engine.backends.errors import EmptyMask, Refused, SharedFilter
-from larksong.engine.backends.exllamav3.others import Others, packed
+from larksong.engine.backends.exllamav3.others import Others
 from larksong.engine.errors import EngineError
 from larksong.engine.events import Events
+from larksong.engine.packed import count_ids, pack_mask
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +83,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._matcher = matcher.fork()
         self._others = Others(also, ends)
         words = -(-tokenizer.config.vocab_size // 32)
-        self._end = packed(ends, words)
+        self._end = pack_mask(ends, words)
         self._min_tokens = min_tokens
         self._mask = np.zeros((1, words), dtype=np.int32)
         self._tensor = torch.from_numpy(self._mask)  # shares the memory
@@ -172,7 +173,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
             mask = self._end
         if mask is not self._shown:  # the same tokens are the same mask, and often come one after the other
             np.copyto(self._mask[0], mask)
-            self._allowed = int(np.bitwise_count(self._mask.view(np.uint32)).sum())
+            self._allowed = count_ids(self._mask)
             self._shown = mask
         return self._tensor
 
@@ -186,7 +187,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         left = mask
         # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
         for why, taken in self._taken_out():
-            left = left & ~packed(taken, len(mask))
+            left = left & ~pack_mask(taken, len(mask))
             if not left.any():
                 raise EmptyMask(why)
         if len(self.accepted) < self._min_tokens and (left & ~self._end).any():
