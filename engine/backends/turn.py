@@ -12,8 +12,8 @@ from larksong.engine.backends.base import UNSEEN, Finish, Generation, Look, Step
 from larksong.engine.backends.errors import BudgetTooSmall, EmptyPrompt, PromptError, PromptTooLong
 from larksong.engine.backends.thinking import Thinking
 from larksong.engine.budget import Budgeted
+from larksong.engine.cursor import Cursor
 from larksong.engine.events import Content, ParseEvent
-from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 
 
@@ -48,7 +48,7 @@ class Turn:
 
     def __init__(self, generation: Generation, vocabulary: Vocabulary, context_length: int) -> None:
         self._left = tokens_left(generation, vocabulary, context_length)
-        self._matcher: Matcher | Budgeted | Thinking | None = generation.matcher
+        self._matcher: Cursor | None = generation.matcher
         self._forces = generation.forced_tokens
         self._vocabulary = vocabulary
         self._budget = budgeted(generation, self._left)

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -20,27 +19,12 @@ from numpy.typing import NDArray
 
 from larksong.engine.backends.errors import EmptyMask, Refused, SharedFilter
 from larksong.engine.backends.exllamav3.others import Others
+from larksong.engine.cursor import Cursor
 from larksong.engine.errors import EngineError
 from larksong.engine.events import Events
 from larksong.engine.packed import count_ids, pack_mask
 
 _log = logging.getLogger(__name__)
-
-
-class Cursor(Protocol):
-    """What a filter drives: a `Matcher`, or one that is `Budgeted` or `Thinking`."""
-
-    @property
-    def fault(self) -> str | None: ...
-    @property
-    def finished(self) -> bool: ...
-    def mask(self) -> NDArray[np.int32]: ...
-    def forced(self) -> tuple[int, ...]: ...
-    def likely(self) -> tuple[int, ...]: ...
-    def advance(self, token: int) -> Events: ...
-    def rollback(self, count: int) -> None: ...
-    def finish(self) -> Events: ...
-    def fork(self) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,12 @@ import torch
 from exllamav3 import Job, Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Logprobs, Step
-from larksong.engine.backends.exllamav3.filter import Cursor, MatcherFilter
+from larksong.engine.backends.exllamav3.filter import MatcherFilter
 from larksong.engine.backends.exllamav3.samplers import sampler_of
 from larksong.engine.backends.handover import Handover
 from larksong.engine.backends.thinking import Thinking
 from larksong.engine.backends.turn import budgeted, tokens_left
+from larksong.engine.cursor import Cursor
 from larksong.engine.events import Content, Events
 from larksong.engine.vocabulary import Vocabulary
 
@@ -129,7 +130,7 @@ class Sequence:
         if self._filter is None or self._budget is None:
             return None
         cursor = self._filter.cursor
-        return cursor.cursor if isinstance(cursor, Thinking) else cursor
+        return cursor.inner if isinstance(cursor, Thinking) else cursor
 
     def _read(self, filter: MatcherFilter, result: dict[str, Any]) -> Iterator[Step]:
         """The tokens that the filter has accepted and exllamav3 will not take back; the end is none."""
