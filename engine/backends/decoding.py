@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.backends.base import UNSEEN, Finish, Generation, Look, Step
+from larksong.engine.backends.base import UNMEASURED, Finish, Generation, Probabilities, Step
 from larksong.engine.backends.constraint import budget_report, constrain
 from larksong.engine.backends.thinking import Thinking
 from larksong.engine.events import Content, ParseEvent
@@ -60,7 +60,7 @@ class Decoding:
         return self._cursor.likely() if self._forces and self._cursor is not None else ()
 
     def take(
-        self, token: int, allowed: int, *, forced: bool = False, look: Look = UNSEEN
+        self, token: int, allowed: int, *, forced: bool = False, probabilities: Probabilities = UNMEASURED
     ) -> tuple[Step | Finish, ...]:
         """What `token` gives: a step, a step and the end, or the end alone.
 
@@ -85,8 +85,8 @@ class Decoding:
             allowed,
             elapsed,
             forced,
-            look.logprobs,
-            look.kept,
+            probabilities.logprobs,
+            probabilities.kept,
             self._mask_seconds,
             self.cached_tokens,
         )

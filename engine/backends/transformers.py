@@ -219,8 +219,8 @@ class TransformersBackend(FolderBackend):
         bias, allowed = (None, width) if mask is None else self._bias.get(mask)
         scores = sequence.sampler.penalised(logits)
         token = sequence.sampler.draw(scores if bias is None else scores + bias)
-        look = sequence.sampler.look(logits, bias, token)
-        items = sequence.decoding.take(token, allowed, look=look)
+        probabilities = sequence.sampler.probabilities(logits, bias, token)
+        items = sequence.decoding.take(token, allowed, probabilities=probabilities)
         if not isinstance(items[-1], Finish):
             items += sequence.decoding.forced()
         sequence.count(_tokens(items))
