@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from larksong.engine.backends.base import Logprobs, Probabilities, Sampling
 from larksong.engine.backends.penalties import Penalties
-from larksong.engine.packed import unpack
+from larksong.engine.packed import count_ids, unpack
 
 Logits = NDArray[np.float32]
 
@@ -132,7 +132,7 @@ class AllowedCounts:
         """The tokens of a packed mask."""
         found = self._cache.get(id(mask))
         if found is None:
-            found = self._cache[id(mask)] = (mask, int(np.bitwise_count(mask).sum()))
+            found = self._cache[id(mask)] = (mask, count_ids(mask))
             if len(self._cache) > self._keep:
                 self._cache.popitem(last=False)
         return found[1]
