@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.decoding import Decoding
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.sampler import AllowedCounts
-from larksong.engine.backends.turn import Turn
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import allows, unpack
 from larksong.engine.vocabulary import Vocabulary
 
 Script = Sequence[str] | Callable[[str], str]
@@ -87,12 +88,12 @@ class ReplayBackend:
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
-        turn = Turn(generation, self.vocabulary, self.context_length)
+        decoding = Decoding(generation, self.vocabulary, self.context_length)
         text = self._next_text(generation.prompt)
         ids = [*self._ids(text), *sorted(self.vocabulary.eos_ids)[:1]]
         budgeted = generation.matcher if generation.finish_within_budget else None
         close = generation.reasoning_budget.close if generation.reasoning_budget is not None else ()
-        return self._run(turn, _Recorded(ids, budgeted, close))
+        return self._run(decoding, _Recorded(ids, budgeted, close))
 
     def close(self) -> None:
         """See Backend.close."""
@@ -105,7 +106,7 @@ class ReplayBackend:
             self._requests += 1
             return self._script[(self._requests - 1) % len(self._script)]
 
-    async def _run(self, turn: Turn, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
+    async def _run(self, decoding: Decoding, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
@@ -113,19 +114,21 @@ class ReplayBackend:
             due += self._pause
             await asyncio.sleep(max(0.0, due - loop.time()) if self._pause else 0)
             if self._closed:
-                yield turn.end("error", "the backend was closed")
+                yield decoding.end("error", "the backend was closed")
                 return
-            mask = turn.mask()
-            token = recorded.close(mask) if turn.closes_reasoning else recorded.next(mask)
+            mask = decoding.mask()
+            token = recorded.close(mask) if decoding.closes_reasoning else recorded.next(mask)
             if token is None:
                 break
             allowed = self.vocabulary.width if mask is None else self._allowed.of(mask)
-            for item in turn.take(token, allowed):
+            for item in decoding.take(token, allowed):
                 if isinstance(item, Finish):
                     yield self._located(item, recorded.ids, recorded.position)
                     return
                 yield item
-        yield turn.end("error", "the vocabulary has no end-of-sequence token to end the recorded text with")
+        yield decoding.end(
+            "error", "the vocabulary has no end-of-sequence token to end the recorded text with"
+        )
 
     def _located(self, end: Finish, ids: list[int], position: int) -> Finish:
         if end.error is None:
@@ -159,7 +162,7 @@ class _Recorded:
             if self.position == len(self.ids):
                 return None
             token = self.ids[self.position]
-            if mask is None or self._budgeted is None or mask[token >> 5] >> (token & 31) & 1:
+            if mask is None or self._budgeted is None or allows(mask, token):
                 return token
             if not self._budgeted.allows(token):
                 return token  # refused by the grammar, whatever the budget
@@ -181,7 +184,7 @@ class _Recorded:
 
 
 def _first(mask: NDArray[np.int32]) -> int:
-    return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
+    return int(unpack(mask).argmax())
 
 
 def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
