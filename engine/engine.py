@@ -17,6 +17,7 @@ from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.trie import Trie
 from larksong.engine.matcher import Matcher
 from larksong.engine.parsing.token_automaton import TokenAutomaton
+from larksong.engine.reading.byte_automaton import ByteAutomaton
 from larksong.engine.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
@@ -31,10 +32,11 @@ class _Kept(NamedTuple):
 
     automaton: TokenAutomaton
     budget_masks: BudgetMasks
+    byte_automaton: ByteAutomaton
 
     def size(self) -> int:
         """Roughly how many bytes it takes by now."""
-        return self.automaton.size() + self.budget_masks.size()
+        return sum(part.size() for part in self)
 
 
 class Engine:
@@ -86,9 +88,14 @@ class Engine:
         """The token automaton of a grammar: the same one as long as it is kept."""
         return self._keep(grammar).automaton
 
+    def byte_automaton(self, grammar: Grammar) -> ByteAutomaton:
+        """The same for reading text that is not in tokens."""
+        return self._keep(grammar).byte_automaton
+
     def matcher(self, grammar: Grammar) -> Matcher:
         """A matcher at the beginning of a turn."""
-        return Matcher(*self._keep(grammar), self._forced)
+        kept = self._keep(grammar)
+        return Matcher(kept.automaton, kept.budget_masks, self._forced)
 
     def _keep(self, grammar: Grammar) -> _Kept:
         with self._lock:
@@ -103,9 +110,8 @@ class Engine:
     def _make(self, grammar: Grammar) -> _Kept:
         automaton = TokenAutomaton(grammar, self.vocabulary, self._terminal_automata)
         special, title = self.vocabulary.special, grammar.title
-        return _Kept(
-            automaton, BudgetMasks(automaton.parser, automaton.masks, self.trie.root, special, title)
-        )
+        budget_masks = BudgetMasks(automaton.parser, automaton.masks, self.trie.root, special, title)
+        return _Kept(automaton, budget_masks, ByteAutomaton(automaton))
 
     def _make_room(self) -> None:
         total = sum(kept.size() for kept in self._grammars.values())
