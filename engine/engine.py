@@ -12,7 +12,7 @@ from larksong.engine.completion.budget_masks import BudgetMasks
 from larksong.engine.errors import NoEndToken
 from larksong.engine.forced import Encode, ForcedTokens
 from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.lexing.disk_cache import load, path_for, restore_walks, save, walk_arrays
+from larksong.engine.lexing.disk_cache import content, load, path_for, restore_walks, save
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.trie import Trie
 from larksong.engine.matcher import Matcher
@@ -67,21 +67,16 @@ class Engine:
         self._terminal_automata = TerminalAutomata(self.trie)
         self._forced = ForcedTokens(vocabulary, self.trie, encode)
         if arrays is not None:
-            for name, automaton in self._terminal_automata.shared.items():
-                restore_walks(name, automaton, self.trie, arrays)
+            restore_walks(self._terminal_automata, arrays)
         self._grammars: OrderedDict[int, _Kept] = OrderedDict()
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Do now, and keep on disk, what does not depend on any request. Takes about a second once."""
-        for automaton in self._terminal_automata.shared.values():
-            automaton.walk_all_states()
+        self._terminal_automata.warm_up()
         if not self._loaded:
-            arrays = dict(self.trie.arrays)
-            for name, automaton in self._terminal_automata.shared.items():
-                arrays |= walk_arrays(name, automaton)
-            save(self._path, arrays)
+            save(self._path, content(self._terminal_automata))
             self._loaded = True
 
     def automaton(self, grammar: Grammar) -> TokenAutomaton:
