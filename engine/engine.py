@@ -12,11 +12,12 @@ from larksong.engine.completion.budget_masks import BudgetMasks
 from larksong.engine.errors import NoEndToken
 from larksong.engine.forced import Encode, ForcedTokens
 from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.lexing.disk_cache import load, path_for, restore_walks, save, walk_arrays
+from larksong.engine.lexing.disk_cache import content, load, path_for, restore_walks, save
 from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.trie import Trie
 from larksong.engine.matcher import Matcher
 from larksong.engine.parsing.token_automaton import TokenAutomaton
+from larksong.engine.reading.byte_automaton import ByteAutomaton
 from larksong.engine.vocabulary import Vocabulary
 
 log = logging.getLogger(__name__)
@@ -31,10 +32,11 @@ class _Kept(NamedTuple):
 
     automaton: TokenAutomaton
     budget_masks: BudgetMasks
+    byte_automaton: ByteAutomaton
 
     def size(self) -> int:
         """Roughly how many bytes it takes by now."""
-        return self.automaton.size() + self.budget_masks.size()
+        return sum(part.size() for part in self)
 
 
 class Engine:
@@ -65,30 +67,30 @@ class Engine:
         self._terminal_automata = TerminalAutomata(self.trie)
         self._forced = ForcedTokens(vocabulary, self.trie, encode)
         if arrays is not None:
-            for name, automaton in self._terminal_automata.shared.items():
-                restore_walks(name, automaton, self.trie, arrays)
+            restore_walks(self._terminal_automata, arrays)
         self._grammars: OrderedDict[int, _Kept] = OrderedDict()
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
 
     def warm_up(self) -> None:
         """Do now, and keep on disk, what does not depend on any request. Takes about a second once."""
-        for automaton in self._terminal_automata.shared.values():
-            automaton.walk_all_states()
+        self._terminal_automata.warm_up()
         if not self._loaded:
-            arrays = dict(self.trie.arrays)
-            for name, automaton in self._terminal_automata.shared.items():
-                arrays |= walk_arrays(name, automaton)
-            save(self._path, arrays)
+            save(self._path, content(self._terminal_automata))
             self._loaded = True
 
     def automaton(self, grammar: Grammar) -> TokenAutomaton:
         """The token automaton of a grammar: the same one as long as it is kept."""
         return self._keep(grammar).automaton
 
+    def byte_automaton(self, grammar: Grammar) -> ByteAutomaton:
+        """The same for reading text that is not in tokens."""
+        return self._keep(grammar).byte_automaton
+
     def matcher(self, grammar: Grammar) -> Matcher:
         """A matcher at the beginning of a turn."""
-        return Matcher(*self._keep(grammar), self._forced)
+        kept = self._keep(grammar)
+        return Matcher(kept.automaton, kept.budget_masks, self._forced)
 
     def _keep(self, grammar: Grammar) -> _Kept:
         with self._lock:
@@ -103,9 +105,8 @@ class Engine:
     def _make(self, grammar: Grammar) -> _Kept:
         automaton = TokenAutomaton(grammar, self.vocabulary, self._terminal_automata)
         special, title = self.vocabulary.special, grammar.title
-        return _Kept(
-            automaton, BudgetMasks(automaton.parser, automaton.masks, self.trie.root, special, title)
-        )
+        budget_masks = BudgetMasks(automaton.parser, automaton.masks, self.trie.root, special, title)
+        return _Kept(automaton, budget_masks, ByteAutomaton(automaton))
 
     def _make_room(self) -> None:
         total = sum(kept.size() for kept in self._grammars.values())

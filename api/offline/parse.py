@@ -58,7 +58,9 @@ class TurnParser:
         vocabulary = engine.vocabulary
         self._tokens = vocabulary.tokens
         first, again, on = (
-            engine.automaton(wire.open_grammar(tools, vocabulary, in_reasoning=inside, continued=continued))
+            engine.byte_automaton(
+                wire.open_grammar(tools, vocabulary, in_reasoning=inside, continued=continued)
+            )
             for inside, continued in ((in_reasoning, False), (False, False), (False, True))
         )
         spelled = wire.spelled

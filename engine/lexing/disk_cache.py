@@ -1,9 +1,10 @@
 """What a vocabulary's masks need and no request changes, kept on disk.
 
 The trie and the walks over JSON strings and free text are made once a vocabulary. The file's name holds the
-vocabulary's fingerprint and a hash of the code that makes its content, so nothing stale is ever read. Two
-processes may start at once: each writes a file of its own and moves it into place. A folder that cannot be
-written is no error: then the work is done again at the next start.
+vocabulary's fingerprint and a hash of all code that the content depends on (what this module imports, and
+what that imports), so nothing stale is ever read. Two processes may start at once: each writes a file of its
+own and moves it into place. A folder that cannot be written is no error: then the work is done again at the
+next start.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import numpy as np
 import platformdirs
 from numpy.typing import NDArray
 
+from larksong.engine.lexing.terminal_automata import TerminalAutomata
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, TokenSet, Trie
 from larksong.engine.lexing.walks import Walk
 
 log = logging.getLogger(__name__)
 
-_CODE = ("automata", "grammar", "lexing")
+_CODE = ("automata/*.py", "grammar/*.py", "lexing/*.py", "errors.py")
 
 
 def cache_folder() -> Path:
@@ -36,12 +38,16 @@ def cache_folder() -> Path:
     return Path(override) if override else platformdirs.user_cache_path("larksong")
 
 
+def code_files() -> list[Path]:
+    """The code that the content of a file depends on."""
+    engine = Path(__file__).parents[1]
+    return sorted(file for pattern in _CODE for file in engine.glob(pattern))
+
+
 @cache
 def _code_hash() -> str:
-    engine = Path(__file__).parents[1]
-    files = sorted(file for folder in _CODE for file in (engine / folder).glob("*.py"))
-    content = b"".join(file.read_bytes() for file in files)
-    return hashlib.sha256(content).hexdigest()[:16]
+    code = b"".join(file.read_bytes() for file in code_files())
+    return hashlib.sha256(code).hexdigest()[:16]
 
 
 def path_for(fingerprint: str, folder: Path | None = None) -> Path:
@@ -80,7 +86,21 @@ def save(path: Path, arrays: Arrays) -> None:
         log.info("%s cannot be written (%s); the next start does this work again", path, error)
 
 
-def walk_arrays(name: str, automaton: TerminalAutomaton) -> Arrays:
+def content(automata: TerminalAutomata) -> Arrays:
+    """What a file holds: the trie, and the walks of the automata that every request reads."""
+    arrays = dict(automata.trie.arrays)
+    for name, automaton in automata.shared.items():
+        arrays |= _walk_arrays(name, automaton)
+    return arrays
+
+
+def restore_walks(automata: TerminalAutomata, arrays: Arrays) -> None:
+    """Give the automata the walks of a file. The trie is made with the file's arrays at once."""
+    for name, automaton in automata.shared.items():
+        _restore(name, automaton, automata.trie, arrays)
+
+
+def _walk_arrays(name: str, automaton: TerminalAutomaton) -> Arrays:
     """The walks of an automaton from the root of the trie, under names that begin with `name`."""
     arrays: Arrays = {}
     for state, walk in automaton.root_walks():
@@ -94,8 +114,8 @@ def walk_arrays(name: str, automaton: TerminalAutomaton) -> Arrays:
     return arrays
 
 
-def restore_walks(name: str, automaton: TerminalAutomaton, trie: Trie, arrays: Arrays) -> None:
-    """Give an automaton the walks that `walk_arrays` wrote."""
+def _restore(name: str, automaton: TerminalAutomaton, trie: Trie, arrays: Arrays) -> None:
+    """Give an automaton the walks that `_walk_arrays` wrote."""
     for key in [key for key in arrays if key.startswith(f"{name}/") and key.endswith("/words")]:
         base = key.removesuffix("/words")
         words = arrays[key].astype(np.uint32, copy=False)

@@ -40,6 +40,11 @@ class TerminalAutomata:
             automaton = self._known.setdefault(definition, made)
         return automaton
 
+    def warm_up(self) -> None:
+        """Make the walks that every request needs."""
+        for automaton in self.shared.values():
+            automaton.walk_all_states()
+
     def forget(self) -> None:
         """Begin anew with what every request needs; grammars in use keep the automata that they have."""
         for automaton in self.shared.values():

@@ -1,15 +1,13 @@
 """The reader: one pass over text that nobody constrained, by an open grammar.
 
-It never raises and loses no text. Where the grammar refuses a byte, a call that has not told its name
-was none:
-its text is visible text. A call that has is closed as it stands, with a warning, and the rest is
-visible text.
-Then the grammar begins anew.
+It never raises and loses no text. Where the grammar refuses a byte, a call that has not told its name was
+none: its text is visible text. A call that has is closed as it stands, with a warning, and the rest is
+visible text. Then the grammar begins anew.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, cast
 
 from larksong.engine.events import (
@@ -28,35 +26,29 @@ from larksong.engine.events import (
 )
 from larksong.engine.grammar.terminals import Role
 from larksong.engine.parsing.stack import Branch, Configuration, Reading
-from larksong.engine.parsing.token_automaton import TokenAutomaton
-from larksong.engine.reading.places import Place, Step, continues, places_of
-from larksong.engine.reading.self_loops import Run, run_at
-from larksong.engine.reading.substitutions import Spelled
+from larksong.engine.reading.byte_automaton import ByteAutomaton, ByteStep
+from larksong.engine.reading.substitution import Substitution
 
-_RUNS: Mapping[Role, Callable[[bytes], ParseEvent]] = {
-    Role.TEXT: Text, Role.JSON: Json, Role.CONTENT: Content, Role.REASONING: Reasoning,
-}  # fmt: skip
-_UNKNOWN: Final = cast(Step, object())
+_UNKNOWN: Final = cast(ByteStep, object())
 
 
 class TextReader:
     """Reads one turn.
 
     `again`: the automaton of what may follow a turn that is whole; `on`: that of text in the middle of an
-    answer, where one was broken off. `spelled`: a marker that stands for a text inside raw strings.
+    answer, where one was broken off. `substitution`: a marker inside raw strings, and the text for it.
     """
 
     def __init__(
         self,
-        first: TokenAutomaton,
-        again: TokenAutomaton,
-        on: TokenAutomaton,
-        spelled: tuple[bytes, bytes] | None = None,
+        first: ByteAutomaton,
+        again: ByteAutomaton,
+        on: ByteAutomaton,
+        substitution: tuple[bytes, bytes] | None = None,
     ) -> None:
-        self._spelled = Spelled(*spelled) if spelled is not None else None
+        self._substitution = Substitution(*substitution) if substitution is not None else None
         self._automaton, self._again, self._on = first, again, on
-        self._at: Configuration = first.start
-        self._places = places_of(first)
+        self._at: Configuration = first.token_automaton.start
         self._open: dict[Reading, list[ParseEvent]] = {}
         """what each reading of a value holds whose type is still open"""
         self._name = b""
@@ -79,12 +71,12 @@ class TextReader:
                     at = self._inside(data, at, found)
                     if at == len(data):
                         break
-                place = self._place(self._at)
-                if place.run is not None and (match := place.run.pattern.match(data, at)) is not None:
+                state = self._automaton.state(self._at)
+                if state.loop is not None and (match := state.loop.pattern.match(data, at)) is not None:
                     at = match.end()
-                    self._told(place.run.event(match.group()), found)
+                    self._told(state.loop.event(match.group()), found)
                     continue
-                edge = place.edge(data[at])
+                edge = self._automaton.edge(state, data[at])
                 if edge is None:
                     again = self._refused(data[at : at + 1], found)
                     pending += ((data, at + 1), (again, 0))
@@ -99,15 +91,15 @@ class TextReader:
 
     def _inside(self, data: bytes, at: int, found: list[ParseEvent]) -> int:
         """Read on inside a call from `at`, as far as bytes only continue a value; where that ends."""
-        place = self._place(self._at)
+        state = self._automaton.state(self._at)
         json, text, size = bytearray(), bytearray(), len(data)
         told = at  # up to where all was told
-        is_open = place.is_open
+        is_open = state.is_open
         while at < size:
-            run = place.run
-            if run is not None and (match := run.pattern.match(data, at)) is not None:
+            loop = state.loop
+            if loop is not None and (match := loop.pattern.match(data, at)) is not None:
                 at = match.end()
-                if place.run_is_text:
+                if state.loop_is_text:
                     if json:
                         self._told(Json(bytes(json)), found)
                         json.clear()
@@ -120,12 +112,12 @@ class TextReader:
                 told = at
                 if at == size:
                     break
-            step = place.steps.get(data[at], _UNKNOWN)
+            step = state.steps.get(data[at], _UNKNOWN)
             if step is _UNKNOWN:
-                step = self._step(place, data[at])
+                step = self._automaton.step(state, data[at])
             if step is None:
                 break
-            place = step.place
+            state = step.state
             at += 1
             if step.json:
                 if text and not is_open:
@@ -139,7 +131,7 @@ class TextReader:
                 text += step.text
             if step.tells and not is_open:
                 told = at
-        self._at = place.configuration
+        self._at = state.configuration
         # The value's type is open at both ends or at none: what settles it does more than continue it.
         for reading, event in ((Reading.JSON, Json(bytes(json))), (Reading.TEXT, Text(bytes(text)))):
             if event.data and is_open:
@@ -149,41 +141,16 @@ class TextReader:
         self._raw += data[told:at]
         return at
 
-    def _place(self, configuration: Configuration) -> Place:
-        found = self._places.get(configuration)
-        if found is None:
-            place = Place(self._automaton.transitions, configuration, self._run(configuration))
-            found = self._places.setdefault(configuration, place)
-        return found
-
-    def _step(self, place: Place, byte: int) -> Step | None:
-        edge = place.edge(byte)
-        told = continues(edge) if edge is not None else None
-        if edge is None or told is None or edge.target.ambiguous != place.is_open:
-            return place.steps.setdefault(byte, None)
-        return place.steps.setdefault(byte, Step(self._place(edge.target), *told))
-
-    @staticmethod
-    def _run(at: Configuration) -> Run | None:
-        """The bytes that change nothing in a configuration: most bytes of a long value."""
-        if len(at.threads) != 1:
-            return None
-        (thread,) = at.threads
-        event = _RUNS.get(thread.bound.terminal.role)
-        if event is None or not thread.bound.streams:
-            return None
-        return run_at(thread.bound.automaton, thread.state, event)
-
     def token(self, token: int) -> Events:
         """Read a marker that the vocabulary holds as a token of its own."""
         found: list[ParseEvent] = []
-        edge = self._automaton.edge(self._at, token)
+        edge = self._automaton.token_automaton.edge(self._at, token)
         if edge is None and (self._behind_turn or (self._function is not None and self._may_end())):
             self._end(found)
             self._begin(self._again)
-            edge = self._automaton.edge(self._at, token)
+            edge = self._automaton.token_automaton.edge(self._at, token)
         if edge is None:
-            names = {id: text for text, id in self._automaton.vocabulary.special.items()}
+            names = {id: text for text, id in self._automaton.token_automaton.vocabulary.special.items()}
             return coalesce([*found, *self.feed(names.get(token, "").encode())])
         self._take(edge.target, edge.events, edge.branches, found)
         return coalesce(found)
@@ -259,8 +226,8 @@ class TextReader:
             case Content() | Reasoning():
                 self._behind_call = self._behind_turn = False
         self._name = b""
-        if self._spelled is not None:
-            event = self._spelled.take(event, found)
+        if self._substitution is not None:
+            event = self._substitution.take(event, found)
         if isinstance(event, Content | Reasoning) and self._raw.startswith(event.data):
             # The marker that ended the text may still turn out to be text.
             del self._raw[: len(event.data)]
@@ -271,7 +238,7 @@ class TextReader:
     def _refused(self, byte: bytes, found: list[ParseEvent]) -> bytes:
         """Begin anew at a byte that the grammar refuses; what of the text is to be read again."""
         whole = self._end(found)
-        at_start = self._at is self._on.start
+        at_start = self._at is self._on.token_automaton.start
         text = bytes(self._raw) + byte
         if self._function is not None:
             self.warnings.append(
@@ -299,9 +266,8 @@ class TextReader:
         self._begin(self._again if whole else self._on)
         return text
 
-    def _begin(self, automaton: TokenAutomaton) -> None:
-        self._automaton, self._at = automaton, automaton.start
-        self._places = places_of(automaton)
+    def _begin(self, automaton: ByteAutomaton) -> None:
+        self._automaton, self._at = automaton, automaton.token_automaton.start
         self._open, self._name = {}, b""
         self._raw.clear()
         self._behind_call = self._behind_turn = False
@@ -344,8 +310,8 @@ class TextReader:
 
     def _end(self, found: list[ParseEvent]) -> bool:
         """End the turn if it is whole; tells what its end reveals."""
-        for token in self._automaton.vocabulary.eos_ids:
-            edge = self._automaton.edge(self._at, token)
+        for token in self._automaton.token_automaton.vocabulary.eos_ids:
+            edge = self._automaton.token_automaton.edge(self._at, token)
             if edge is not None:
                 self._decide(found)
                 self._take(edge.target, edge.events, edge.branches, found)
@@ -354,8 +320,8 @@ class TextReader:
 
     def _may_end(self) -> bool:
         """Whether the turn is whole."""
-        ends = self._automaton.vocabulary.eos_ids
-        return any(self._automaton.edge(self._at, token) is not None for token in ends)
+        ends = self._automaton.token_automaton.vocabulary.eos_ids
+        return any(self._automaton.token_automaton.edge(self._at, token) is not None for token in ends)
 
     def _decide(self, found: list[ParseEvent]) -> None:
         """Of several readings of a value keep the typed one."""

@@ -1,4 +1,4 @@
-"""Runs: bytes of a value that lead a terminal back to where it was, found with one regular expression."""
+"""Self-loops: bytes of a value that lead a terminal back to its state, found with one regular expression."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from larksong.engine.events import ParseEvent
-from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
+from larksong.engine.lexing.terminal_dfa import TerminalDFA
 
 # A terminal that stays where it is on fewer bytes is no long value.
 _FEWEST = 32
@@ -26,18 +26,18 @@ _CHARACTERS = (
 )
 
 
-class Run(NamedTuple):
+class SelfLoop(NamedTuple):
     """Bytes on which a terminal comes back to where it is, and the event that tells them."""
 
     pattern: re.Pattern[bytes]
     event: Callable[[bytes], ParseEvent]
 
 
-def run_at(automaton: TerminalAutomaton, state: int, event: Callable[[bytes], ParseEvent]) -> Run | None:
-    """The run of a terminal that stands in `state` with nothing held back; None where there is none."""
-    row = automaton.row(state)
+def self_loop(terminal: TerminalDFA, state: int, event: Callable[[bytes], ParseEvent]) -> SelfLoop | None:
+    """The self-loop of a terminal that stands in `state` with nothing held back; None where there is none."""
+    row = terminal.row(state)
     same = [byte for byte in range(128) if row[byte] == state]
-    if len(same) < _FEWEST or automaton.held(state) or automaton.final(state):
+    if len(same) < _FEWEST or terminal.held(state) or terminal.final(state):
         return None
     ways = [_among(same) + b"+"]
     aside: defaultdict[int, list[int]] = defaultdict(list)
@@ -46,22 +46,22 @@ def run_at(automaton: TerminalAutomaton, state: int, event: Callable[[bytes], Pa
             aside[row[byte]].append(byte)
     for other, firsts in aside.items():
         # Two bytes that lead back: an escape in JSON, or what could have begun a marker and did not.
-        back = [byte for byte in range(128) if automaton.row(other)[byte] == state]
-        if back and not automaton.final(other):
+        back = [byte for byte in range(128) if terminal.row(other)[byte] == state]
+        if back and not terminal.final(other):
             ways.append(_among(firsts) + _among(back))
     for ranges in _CHARACTERS:
-        if _leads_back(automaton, state, ranges):
+        if _leads_back(terminal, state, ranges):
             ways.append(b"".join(_among((first, last), between=b"-") for first, last in ranges))
-    return Run(re.compile(b"(?:" + b"|".join(ways) + b")+"), event)
+    return SelfLoop(re.compile(b"(?:" + b"|".join(ways) + b")+"), event)
 
 
-def _leads_back(automaton: TerminalAutomaton, state: int, ranges: Iterable[tuple[int, int]]) -> bool:
+def _leads_back(terminal: TerminalDFA, state: int, ranges: Iterable[tuple[int, int]]) -> bool:
     """Whether all characters of these bytes lead from `state` to itself and end no terminal on the way."""
     reached = {state}
     for first, last in ranges:
-        if any(automaton.final(at) for at in reached):
+        if any(terminal.final(at) for at in reached):
             return False
-        reached = {automaton.row(at)[byte] for at in reached for byte in range(first, last + 1)}
+        reached = {terminal.row(at)[byte] for at in reached for byte in range(first, last + 1)}
         if min(reached) < 0:
             return False
     return reached == {state}

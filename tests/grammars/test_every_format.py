@@ -48,7 +48,7 @@ ELEMENTS = (
 def open_reader(name: str, of: Vocabulary, *, in_reasoning: bool = False) -> TextReader:
     wire, engine = wire_format(name), ENGINES[of]
     first, again, on = (
-        engine.automaton(wire.open_grammar(TOOLS, of, in_reasoning=inside, continued=continued))
+        engine.byte_automaton(wire.open_grammar(TOOLS, of, in_reasoning=inside, continued=continued))
         for inside, continued in ((in_reasoning, False), (False, False), (False, True))
     )
     return TextReader(first, again, on)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from larksong.engine.events import ParseEvent, Text
 
 
-class Spelled:
+class Substitution:
     """Puts a text in the place of a marker inside raw strings, however they are cut."""
 
     def __init__(self, marker: bytes, text: bytes) -> None:
