@@ -14,6 +14,7 @@ from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.decoding import Decoding
+from larksong.engine.backends.model_description import DescribedBackend, ModelDescription
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.matcher import Matcher
@@ -23,7 +24,7 @@ from larksong.engine.vocabulary import Vocabulary
 Script = Sequence[str] | Callable[[str], str]
 
 
-class ReplayBackend:
+class ReplayBackend(DescribedBackend):
     """A `Backend` (see base.py) that writes the texts of a script, token by token, and then ends the turn.
 
     The tokens are those of the tokenizer, so a marker that it holds as one token is one. With a matcher each
@@ -54,13 +55,17 @@ class ReplayBackend:
             raise ValueError("the script has no texts")
         if tokens_per_second is not None and tokens_per_second <= 0:
             raise ValueError(f"tokens_per_second must be above 0, not {tokens_per_second}")
-        self.name = name
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary
-        self.context_length = context_length
-        self.chat_template = chat_template
-        self.bos_token = bos_token
-        self.eos_token = eos_token
+        super().__init__(
+            ModelDescription(
+                name=name,
+                tokenizer=tokenizer,
+                vocabulary=vocabulary,
+                context_length=context_length,
+                chat_template=chat_template,
+                bos_token=bos_token,
+                eos_token=eos_token,
+            )
+        )
         self._script = script
         self._pause = 0.0 if tokens_per_second is None else 1 / tokens_per_second
         self._requests = 0
