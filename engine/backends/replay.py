@@ -14,6 +14,8 @@ from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.decoding import Decoding
+from larksong.engine.backends.encoding import text_ids
+from larksong.engine.backends.model_description import DescribedBackend, ModelDescription
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.matcher import Matcher
@@ -23,7 +25,7 @@ from larksong.engine.vocabulary import Vocabulary
 Script = Sequence[str] | Callable[[str], str]
 
 
-class ReplayBackend:
+class ReplayBackend(DescribedBackend):
     """A `Backend` (see base.py) that writes the texts of a script, token by token, and then ends the turn.
 
     The tokens are those of the tokenizer, so a marker that it holds as one token is one. With a matcher each
@@ -54,13 +56,17 @@ class ReplayBackend:
             raise ValueError("the script has no texts")
         if tokens_per_second is not None and tokens_per_second <= 0:
             raise ValueError(f"tokens_per_second must be above 0, not {tokens_per_second}")
-        self.name = name
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary
-        self.context_length = context_length
-        self.chat_template = chat_template
-        self.bos_token = bos_token
-        self.eos_token = eos_token
+        super().__init__(
+            ModelDescription(
+                name=name,
+                tokenizer=tokenizer,
+                vocabulary=vocabulary,
+                context_length=context_length,
+                chat_template=chat_template,
+                bos_token=bos_token,
+                eos_token=eos_token,
+            )
+        )
         self._script = script
         self._pause = 0.0 if tokens_per_second is None else 1 / tokens_per_second
         self._requests = 0
@@ -185,32 +191,3 @@ class _Recorded:
 
 def _first(mask: NDArray[np.int32]) -> int:
     return int(unpack(mask).argmax())
-
-
-def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
-    """The ids of a text, without the tokens that some tokenizers put around it."""
-    if len(text) < _LONG_TEXT:
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    else:
-        # A batch is encoded without Python's lock, which `encode` would hold for seconds.
-        [encoding] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
-        ids = encoding.ids
-    return ids
-
-
-_LONG_TEXT = 4096
-
-
-def text_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
-    """The ids of a text in the middle of a turn: without the blank that some tokenizers put before a text."""
-    if not vocabulary.prefix:
-        return encoded(tokenizer, text)
-    # Written after a character that joins with nothing, and cut off after it.
-    lead = "\x02"
-    ids = encoded(tokenizer, lead + text)
-    written = b""
-    for cut, token in enumerate(ids, start=1):
-        written += vocabulary.tokens[token]
-        if written.removeprefix(vocabulary.prefix) == lead.encode():
-            return ids[cut:]
-    raise ValueError(f"the tokenizer does not keep {lead!r} apart from the text after it")

@@ -32,7 +32,8 @@ from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.decoding import Decoding
 from larksong.engine.backends.errors import NotAModel
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.model_folder import FolderBackend, ModelFolder
+from larksong.engine.backends.model_description import DescribedBackend
+from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
 from larksong.engine.backends.penalties import breaker_ids
 from larksong.engine.backends.prefix_cache import PrefixCache, can_be_cut, common
@@ -45,7 +46,7 @@ _DRAFTS = 16  # tokens that are read in case they come: a pass takes hardly long
 _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 
 
-class TransformersBackend(FolderBackend):
+class TransformersBackend(DescribedBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
 
     unsupported = frozenset({"banned_strings"})

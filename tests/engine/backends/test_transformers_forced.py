@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.decoding import Decoding
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.backends.transformers import TransformersBackend
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
