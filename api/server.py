@@ -31,7 +31,7 @@ from larksong.api.raw_text import completions, tokens
 from larksong.api.responses import routes as responses
 from larksong.api.settings.cors_settings import origins_of
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 
 # What the event loop waits for each thread that computes (the model's, workers'), at most; Python's 5 ms are
 # a delay that readers of a stream notice when a few threads do.

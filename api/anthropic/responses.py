@@ -16,7 +16,8 @@ from larksong.api.anthropic.messages import AnthropicMessage, Content, MessageIn
 from larksong.api.http.sse import StreamForm
 from larksong.api.openai_chat.responses import Totals, choice_info, new_id
 from larksong.api.turns.blocks import Block, BlockClosed, BlockEvent, BlockGrown, BlockOpened, BlockWriter
-from larksong.api.turns.generation import Model, Turn, TurnEnd
+from larksong.api.turns.model import Model
+from larksong.api.turns.turn import Turn, TurnEnd
 
 FORM = StreamForm(fault=anthropic_error, named=True)
 

@@ -6,7 +6,7 @@ from larksong.api.settings.command_errors import fail
 from larksong.api.settings.models import load_model
 from larksong.api.settings.settings import Settings
 from larksong.api.turns.compat import NoCompat
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.errors import ModelError
 from larksong.grammars import UnknownFormat
 

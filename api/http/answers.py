@@ -19,7 +19,8 @@ from larksong.api.http.served import Served
 from larksong.api.http.sse import CHAT, StreamForm, event_data, fault_events, json_line
 from larksong.api.openai_chat.responses import Totals
 from larksong.api.runtime.shutdown import Ending
-from larksong.api.turns.generation import Model, Turn
+from larksong.api.turns.model import Model
+from larksong.api.turns.turn import Turn
 
 T = TypeVar("T")
 

@@ -9,18 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
 from larksong.api.runtime.histograms import Tallies
+from larksong.api.turns.turn import Cut, Watch
 from larksong.api.turns.widening import WidenedKeyword
 from larksong.engine.backends.base import Finish, Step
-
-Cut = Literal["left", "stop"]
-"""Why a turn did not come to the backend's end: nobody reads on, or a stop text came."""
-
-Watch = Callable[[Step | Finish | Cut], None]
 
 _logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from larksong.api.inspector.live import LiveTurns
 from larksong.api.openai_chat.responses import ReasoningField
 from larksong.api.runtime.shutdown import Ending
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.api.turns.prompt import ChatMessage
 
 _logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from larksong.api.offline.parse import byte_engine
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.vocabulary import Vocabulary

@@ -16,7 +16,8 @@ from larksong.api.openai_chat.limits import check_limits
 from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.settings.settings import Settings
 from larksong.api.turns.compat import NoCompat
-from larksong.api.turns.generation import Model, TurnRequest
+from larksong.api.turns.model import Model
+from larksong.api.turns.request import TurnRequest
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.grammar.expand import expand
@@ -65,7 +66,10 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
         reading.end()
         if source.fault and len(reading) <= _MAX_EXPLAINED and asked.calls is not None:
             request = Request(
-                asked.wire_format, tuple(_callable(asked)), asked.calls, in_reasoning=question.in_reasoning
+                asked.wire_format,
+                tuple(asked.callable_tools),
+                asked.calls,
+                in_reasoning=question.in_reasoning,
             )
             found = explain_turn(request, cutting.engine, ids[: len(reading) + _MAX_AHEAD])
             reading.refusal = as_json(found, cutting.vocabulary)
@@ -119,11 +123,7 @@ def _grammar(question: Question, asked: TurnRequest, vocabulary: Vocabulary) -> 
         return wire.open_grammar(asked.tools, vocabulary, in_reasoning=question.in_reasoning)
     if asked.calls is None:
         raise ApiError("The schema mode needs tools that may be called.", param="request.tools")
-    return wire.grammar(_callable(asked), asked.calls, vocabulary, in_reasoning=question.in_reasoning)
-
-
-def _callable(asked: TurnRequest) -> list[Tool]:
-    return [tool for tool in asked.tools if asked.allowed is None or tool.name in asked.allowed]
+    return wire.grammar(asked.callable_tools, asked.calls, vocabulary, in_reasoning=question.in_reasoning)
 
 
 def _case(format: str, tools: Sequence[Tool], mode: str, in_reasoning: bool) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
 from larksong.api.inspector.sessions import Sessions
 from larksong.api.runtime.readable_json import readable_json
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.grammars import format_names, wire_format
 
 PAGE = 250  # steps that come at once

@@ -29,8 +29,9 @@ from larksong.api.openai_chat.schemas import (
 )
 from larksong.api.turns.answer import Answer
 from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
-from larksong.api.turns.generation import Model, Turn, TurnEnd, TurnStep
 from larksong.api.turns.merge import merged, numbered
+from larksong.api.turns.model import Model
+from larksong.api.turns.turn import Turn, TurnEnd, TurnStep
 from larksong.grammars import Tool
 
 ReasoningField = Literal["reasoning_content", "reasoning", "both"]

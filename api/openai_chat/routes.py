@@ -11,7 +11,7 @@ from larksong.api.http.served import Served
 from larksong.api.openai_chat.prepare import prepared
 from larksong.api.openai_chat.responses import AnswerStyle, Totals, chunks, completion
 from larksong.api.openai_chat.schemas import ChatCompletion, ChatRequest, StreamOptions
-from larksong.api.turns.generation import Turn
+from larksong.api.turns.turn import Turn
 
 router = APIRouter(route_class=BodyRoute)
 

@@ -20,17 +20,12 @@ from larksong.api.openai_chat.messages import ListOf
 from larksong.api.openai_chat.responses import Totals, new_id
 from larksong.api.openai_chat.sampler_fields import SamplerFields, on_model, sampling, unless
 from larksong.api.openai_chat.schemas import StreamOptions, Usage
+from larksong.api.turns.answer_form import AnswerForm, AnswerSchema, AnswerText
 from larksong.api.turns.deltas import ContentDelta
-from larksong.api.turns.generation import (
-    AnswerSchema,
-    AnswerText,
-    Model,
-    Turn,
-    TurnEnd,
-    TurnRequest,
-    with_seeds,
-)
 from larksong.api.turns.merge import numbered
+from larksong.api.turns.model import Model
+from larksong.api.turns.request import TurnRequest, with_seeds
+from larksong.api.turns.turn import Turn, TurnEnd
 from larksong.engine.backends.base import Step
 from larksong.engine.backends.errors import PromptError, PromptTooLong
 from larksong.grammars.errors import GrammarsError
@@ -148,7 +143,7 @@ _MOST_PROMPTS = 64
 
 
 def _turn_request(body: CompletionRequest, model: Model) -> TurnRequest:
-    answer: AnswerSchema | AnswerText | None = None
+    answer: AnswerForm | None = None
     if body.guided_json is not None:
         answer = AnswerSchema(body.guided_json, model.schemas.options(None), "guided_json")
     elif body.guided_regex is not None:

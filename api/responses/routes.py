@@ -13,7 +13,7 @@ from larksong.api.responses.objects import ResponseObject
 from larksong.api.responses.requests import asked
 from larksong.api.responses.schemas import ResponsesRequest
 from larksong.api.responses.writer import ResponseWriter
-from larksong.api.turns.generation import Turn
+from larksong.api.turns.turn import Turn
 
 router = APIRouter(route_class=BodyRoute)
 

@@ -16,7 +16,8 @@ from larksong.api.responses.objects import ResponseInfo, ResponseObject, Respons
 from larksong.api.responses.requests import Asked
 from larksong.api.responses.schemas import ResponsesRequest
 from larksong.api.turns.blocks import BlockEvent, BlockWriter
-from larksong.api.turns.generation import Model, Turn, TurnEnd
+from larksong.api.turns.model import Model
+from larksong.api.turns.turn import Turn, TurnEnd
 
 
 class ResponseWriter:

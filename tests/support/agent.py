@@ -11,7 +11,7 @@ from typing import Any
 from larksong.api.openai_chat.requests import turn_request
 from larksong.api.openai_chat.responses import AnswerStyle, Totals, completion
 from larksong.api.openai_chat.schemas import ChatRequest
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Generation
 from larksong.engine.backends.replay import text_ids
 from larksong.grammars import wire_format
