@@ -14,7 +14,7 @@ from larksong.api.http.answers import Answering, answer
 from larksong.api.http.body_json import BodyRoute
 from larksong.api.http.served import Served
 from larksong.api.openai_chat.prepare import prepared, prompt_tokens
-from larksong.api.openai_chat.responses import Totals
+from larksong.api.turns.totals import Totals
 from larksong.api.turns.turn import Turn
 
 router = APIRouter(route_class=BodyRoute)

@@ -8,11 +8,11 @@ from larksong.api.http.answers import Answering, answer
 from larksong.api.http.body_json import BodyRoute
 from larksong.api.http.served import Served
 from larksong.api.openai_chat.prepare import prepared
-from larksong.api.openai_chat.responses import Totals
 from larksong.api.responses.objects import ResponseObject
 from larksong.api.responses.requests import asked
 from larksong.api.responses.schemas import ResponsesRequest
 from larksong.api.responses.writer import ResponseWriter
+from larksong.api.turns.totals import Totals
 from larksong.api.turns.turn import Turn
 
 router = APIRouter(route_class=BodyRoute)

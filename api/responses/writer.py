@@ -10,13 +10,15 @@ from typing import Any
 
 from larksong.api.errors import ApiError
 from larksong.api.http.sse import StreamForm
-from larksong.api.openai_chat.responses import Totals, choice_info, new_id
+from larksong.api.openai_chat.choice_info import choice_info
 from larksong.api.responses.items import Event, ItemWriter
 from larksong.api.responses.objects import ResponseInfo, ResponseObject, ResponseUsage
 from larksong.api.responses.requests import Asked
 from larksong.api.responses.schemas import ResponsesRequest
+from larksong.api.runtime.ids import new_id
 from larksong.api.turns.blocks import BlockEvent, BlockWriter
 from larksong.api.turns.model import Model
+from larksong.api.turns.totals import Totals
 from larksong.api.turns.turn import Turn, TurnEnd
 
 

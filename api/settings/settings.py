@@ -25,6 +25,9 @@ PREFIX = "LARKSONG_"
 FILE_VARIABLE = "LARKSONG_CONFIG"
 _DEFAULT_FILE = "larksong.toml"
 
+ReasoningField = Literal["reasoning_content", "reasoning", "both"]
+"""Where answers have reasoning."""
+
 
 class SettingsFileError(ValueError):
     """A file of settings that is not there, or is not TOML."""
@@ -55,7 +58,7 @@ class Settings(ExllamaV3Fields, SchemaFields):
     forced_tokens: bool = Field(
         True, description="Take text that must come without asking the model for it, token by token."
     )
-    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = Field(
+    reasoning_field: ReasoningField = Field(
         "reasoning_content", description="reasoning_content, reasoning or both: where answers have reasoning."
     )
     api_key: SecretStr | None = Field(
