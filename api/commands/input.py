@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from pydantic import TypeAdapter, ValidationError
 
 from larksong.api.errors import ApiError
+from larksong.api.offline.tool_function import tool_function
 from larksong.api.openai_chat.requests import call_policy
 from larksong.api.openai_chat.schemas import ChatRequest, ToolSpec
 from larksong.api.settings.command_errors import fail, fail_validation
@@ -64,13 +65,10 @@ def tools_of(value: Any) -> list[ToolSpec]:
 
 
 def _tool(value: Any) -> Any:
-    """A tool in OpenAI's shape; its function may stand alone, with Anthropic's name for its parameters."""
+    """A tool in OpenAI's shape; what is none is refused by its schema."""
     if not isinstance(value, Mapping) or "function" in value or "name" not in value:
         return value
-    function = {name: each for name, each in value.items() if name not in ("type", "input_schema")}
-    if "input_schema" in value:
-        function["parameters"] = value["input_schema"]
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": tool_function(value)}
 
 
 def lines_of(file: TextIO) -> Iterator[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from larksong.api.commands.explain import as_json
 from larksong.api.errors import ApiError
-from larksong.api.inspector.cutting import BYTES, Cutting, as_served, in_bytes
+from larksong.api.inspector.cutting import SINGLE_BYTES, Cutting, as_served, in_bytes
 from larksong.api.inspector.live import LiveTurn
 from larksong.api.inspector.reading import Reading
 from larksong.api.inspector.schemas import Question, TextQuestion
 from larksong.api.inspector.sources import Compat, Loose, Masked, Source
+from larksong.api.offline.explanation import explanation_json
 from larksong.api.openai_chat.limits import check_limits
 from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.settings.settings import Settings
@@ -72,7 +72,7 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
                 in_reasoning=question.in_reasoning,
             )
             found = explain_turn(request, cutting.engine, ids[: len(reading) + _MAX_AHEAD])
-            reading.refusal = as_json(found, cutting.vocabulary)
+            reading.refusal = explanation_json(found, cutting.vocabulary)
     except (GrammarsError, RecursionError) as error:
         raise refusal(error, question.request) from error
     except (EngineError, NoCompat) as error:
@@ -104,7 +104,7 @@ def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:
 
 
 def _cutting(question: Question, model: Model) -> Cutting:
-    return in_bytes() if question.tokenizer == BYTES else as_served(model)
+    return in_bytes() if question.tokenizer == SINGLE_BYTES else as_served(model)
 
 
 def _source(question: Question, asked: TurnRequest, engine: Engine) -> Source:

@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse
 from larksong.api.errors import ApiError
 from larksong.api.http.served import Served
 from larksong.api.inspector import reader
-from larksong.api.inspector.cutting import BYTES
+from larksong.api.inspector.cutting import SINGLE_BYTES
 from larksong.api.inspector.example import example
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
@@ -47,7 +47,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
 
     def model(tokenizer: str | None = None) -> Model:
         """The one of this name; the first where none is meant."""
-        if tokenizer in (None, BYTES):
+        if tokenizer in (None, SINGLE_BYTES):
             return next(iter(served.models.values()))
         return served.model(tokenizer)
 
@@ -75,7 +75,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
             "formats": list(format_names()),
             "reasoning": {name: reader.prompt_tail(wire_format(name)) for name in format_names()},
             "modes": ["schema", "open", "compat"],
-            "tokenizers": [*served.models, BYTES],
+            "tokenizers": [*served.models, SINGLE_BYTES],
             "tokens": model().backend.vocabulary.width,
             "example": example(),
         }
