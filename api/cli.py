@@ -21,7 +21,7 @@ from larksong.api.commands.chat.command import chat
 from larksong.api.commands.check import command as check
 from larksong.api.commands.explain import command as explain
 from larksong.api.commands.grammar import grammar
-from larksong.api.commands.input import NoTools, lines_of, listed_tools, read_json
+from larksong.api.commands.input import UnreadableTools, lines_of, listed_tools, read_json
 from larksong.api.commands.model import checked, loaded
 from larksong.api.http import logs
 from larksong.api.offline.parse import parse_record
@@ -138,7 +138,7 @@ def parse(
     if tools is not None:
         try:
             _, listed = listed_tools(read_json(tools))
-        except NoTools as error:
+        except UnreadableTools as error:
             fail(str(error))
     if format is not None:
         try:

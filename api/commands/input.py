@@ -29,14 +29,14 @@ def read_json(file: TextIO) -> Any:
         fail(f"{name} is nested too deeply")
 
 
-class NoTools(ValueError):
+class UnreadableTools(ValueError):
     """A JSON value that has no tools; the message says what is wrong with it."""
 
 
 def listed_tools(value: Any) -> tuple[str, list[Any]]:
     """Where the tools stand in a list of them, one alone or a whole request, and each in OpenAI's shape.
 
-    Raises NoTools.
+    Raises UnreadableTools.
     """
     where = ""
     if isinstance(value, Mapping):
@@ -46,9 +46,9 @@ def listed_tools(value: Any) -> tuple[str, list[Any]]:
         elif "function" in value or "name" in value:
             value = [value]
         else:
-            raise NoTools("an object without 'tools' is neither tools nor a request")
+            raise UnreadableTools("an object without 'tools' is neither tools nor a request")
     if not isinstance(value, list):
-        raise NoTools(f"{where or 'the tools'}: a list of tools is wanted")
+        raise UnreadableTools(f"{where or 'the tools'}: a list of tools is wanted")
     return where, [_tool(each) for each in value]
 
 
@@ -58,7 +58,7 @@ def tools_of(value: Any) -> list[ToolSpec]:
     try:
         where, listed = listed_tools(value)
         return TypeAdapter(list[ToolSpec]).validate_python(listed)
-    except NoTools as error:
+    except UnreadableTools as error:
         fail(f"{error}; a schema is given with --schema")
     except ValidationError as error:
         fail_validation(error, where)

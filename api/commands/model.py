@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from larksong.api.settings.command_errors import fail
 from larksong.api.settings.models import check_model, load_model
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.compat import NoCompat
+from larksong.api.turns.compat_formats import NoCompat
 from larksong.api.turns.model import Model
 from larksong.engine.backends.errors import ModelError
 from larksong.grammars import UnknownFormat

@@ -8,14 +8,14 @@ from typing import Any
 from larksong.api.errors import ApiError
 from larksong.api.inspector.cutting import SINGLE_BYTES, Cutting, as_served, in_bytes
 from larksong.api.inspector.live import LiveTurn
-from larksong.api.inspector.reading import Reading
 from larksong.api.inspector.schemas import Question, TextQuestion
 from larksong.api.inspector.sources import Compat, Loose, Masked, Source
+from larksong.api.inspector.turn_reading import TurnReading
 from larksong.api.offline.explanation import explanation_json
 from larksong.api.openai_chat.limits import check_limits
 from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.compat import NoCompat
+from larksong.api.turns.compat_formats import NoCompat
 from larksong.api.turns.model import Model
 from larksong.api.turns.request import TurnRequest
 from larksong.engine.engine import Engine
@@ -44,7 +44,7 @@ def grammar_text(question: Question, model: Model, settings: Settings) -> str:
         raise refusal(error, question.request) from error
 
 
-def read_text(question: TextQuestion, model: Model, settings: Settings) -> Reading:
+def read_text(question: TextQuestion, model: Model, settings: Settings) -> TurnReading:
     """A turn read from text. Raises ApiError."""
     if len(question.text.encode(errors="replace")) > MAX_TEXT:
         raise ApiError(f"The text is longer than {MAX_TEXT} bytes.", param="text", code="text_too_large")
@@ -54,7 +54,7 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
     case["text"] = question.text
     try:
         source = _source(question, asked, cutting.engine)
-        reading = Reading(source, cutting, case)
+        reading = TurnReading(source, cutting, case)
         ids = cutting.cut(question.text)
         if len(ids) > MAX_TOKENS:
             raise ApiError(
@@ -80,7 +80,7 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
     return reading
 
 
-def follow(turn: LiveTurn) -> Reading:
+def follow(turn: LiveTurn) -> TurnReading:
     """The reading of a live turn."""
     plan, model = turn.plan, turn.model
     format = turn.format if turn.format in format_names() else model.wire_format.name  # plain text has none
@@ -92,7 +92,7 @@ def follow(turn: LiveTurn) -> Reading:
         source = Loose(wire_format(format), (), model.engine, in_reasoning=plan.in_reasoning)
     else:
         source = Masked(plan.start.fork(), plan.tools, model.backend.vocabulary)
-    return Reading(source, as_served(model), case)
+    return TurnReading(source, as_served(model), case)
 
 
 def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:

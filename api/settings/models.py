@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.compat import require_compat
+from larksong.api.turns.compat_formats import require_compat
 from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Backend
 from larksong.engine.backends.errors import BackendUnavailable
