@@ -25,7 +25,7 @@ from larksong.engine.backends.replay import text_ids
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from tests.api.serving import Recorded, Served, serving
 
-STATIC = Path(__file__).parents[2] / "api" / "inspector" / "static"
+STATIC = Path(__file__).parents[3] / "api" / "inspector" / "static"
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
