@@ -22,6 +22,7 @@ from larksong.api.http.body_limit import BodyLimit
 from larksong.api.http.error_response import ErrorResponses
 from larksong.api.http.logs import AccessLog
 from larksong.api.http.served import Served
+from larksong.api.inspector import page as inspector_page
 from larksong.api.inspector import routes as inspector
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.openai_chat import model_routes
@@ -65,8 +66,9 @@ def create_app(models: Sequence[Model], settings: Settings | None = None) -> Fas
     if settings.inspector:
         turns = LiveTurns()
         served.observer = turns
+        app.include_router(inspector_page.router)
         app.include_router(inspector.router(served, turns))
-        open_paths += inspector.OPEN_PATHS
+        open_paths += inspector_page.OPEN_PATHS
     app.include_router(model_routes.router)
     errors = ErrorResponses({anthropic_errors.PATH: anthropic_errors.anthropic_error})
     _add_error_handlers(app, errors)

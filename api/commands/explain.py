@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -28,7 +28,7 @@ from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
-from larksong.grammars import CallPolicy, GrammarsError, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
 from larksong.grammars.explain import Request, TurnExplanation, explain_turn
 
 _BEFORE, _AFTER = 60, 40  # bytes of the text that are shown around the place
@@ -117,10 +117,7 @@ def command(
             request = Request(schema=found_schema, options=schemas.options(strict))
         else:
             assert tools is not None
-            asked = read_json(tools)
-            specs = tools_of(asked)
-            made = tuple(tool(spec, schemas) for spec in specs)
-            policy = policy_of(asked, specs) if tool_choice is None else _policy(tool_choice)
+            made, policy = _asked(tools, schemas, tool_choice)
             request = Request(wire_format(format), made, policy, in_reasoning=in_reasoning)
         engine, cut = _tokens(tokenizer, eos)
         found = explain_turn(request, engine, cut(written))
@@ -136,6 +133,16 @@ def command(
     else:
         show(found, written, engine.vocabulary, Console(highlight=False, markup=False), name)
     raise typer.Exit(int(not found.allowed))
+
+
+def _asked(
+    tools: TextIO, schemas: SchemaPolicy, tool_choice: str | None
+) -> tuple[tuple[Tool, ...], CallPolicy]:
+    """The tools of a file, and which calls there may be."""
+    asked = read_json(tools)
+    specs = tools_of(asked)
+    policy = policy_of(asked, specs) if tool_choice is None else _policy(tool_choice)
+    return tuple(tool(spec, schemas) for spec in specs), policy
 
 
 def _policy(choice: str) -> CallPolicy:
