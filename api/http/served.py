@@ -12,9 +12,9 @@ from larksong.api.http.admission import Admission
 from larksong.api.http.metrics import Metrics
 from larksong.api.runtime.shutdown import Shutdown
 from larksong.api.settings.settings import Settings
+from larksong.api.turns.chat_template import ChatMessage
 from larksong.api.turns.model import Model
 from larksong.api.turns.observer import TurnObserver
-from larksong.api.turns.prompt import ChatMessage
 
 _logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.openai_chat.sampler_fields import on_model, unsupported
 from larksong.api.openai_chat.schemas import ChatRequest
 from larksong.api.runtime.workers import in_worker
+from larksong.api.turns.chat_template import TemplateRefusal
 from larksong.api.turns.model import Model
-from larksong.api.turns.prompt import TemplateRefusal
 from larksong.api.turns.request import TurnRequest, with_seeds
 from larksong.api.turns.turn import Turn
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError

@@ -16,8 +16,8 @@ from larksong.api.openai_chat.schemas import (
     ToolSpec,
 )
 from larksong.api.turns.answer_form import AnswerForm, AnswerSchema, AnswerText
+from larksong.api.turns.chat_template import TemplateRefusal
 from larksong.api.turns.compat_formats import compat_formats
-from larksong.api.turns.prompt import TemplateRefusal
 from larksong.api.turns.request import TurnRequest
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong

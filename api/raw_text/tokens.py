@@ -15,8 +15,8 @@ from larksong.api.openai_chat.messages import ListOf, Message, RequestPart
 from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.openai_chat.schemas import ChatRequest, ToolSpec
 from larksong.api.runtime.workers import in_worker
+from larksong.api.turns.chat_template import TemplateRefusal
 from larksong.api.turns.model import Model
-from larksong.api.turns.prompt import TemplateRefusal
 from larksong.grammars.errors import GrammarsError
 
 router = APIRouter(route_class=BodyRoute)

@@ -9,8 +9,8 @@ from functools import partial
 from larksong.api.runtime.gc_tuning import settle_down
 from larksong.api.runtime.workers import in_worker
 from larksong.api.turns.call_memory import CallMemory
+from larksong.api.turns.chat_template import ChatTemplate
 from larksong.api.turns.compat_turn import CompatTurn
-from larksong.api.turns.prompt import ChatTemplate
 from larksong.api.turns.prompt_writer import Prompt, PromptWriter
 from larksong.api.turns.request import TurnRequest
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from larksong.api.turns.call_memory import CallMemory, WrittenTurn
-from larksong.api.turns.prompt import ChatMessage, ChatTemplate
+from larksong.api.turns.chat_template import ChatMessage, ChatTemplate
 from larksong.api.turns.quoting import Quoting, spellings, unused_character
 from larksong.engine.backends.base import Backend
 from larksong.engine.backends.replay import encoded, text_ids

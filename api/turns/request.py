@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from larksong.api.turns.answer_form import AnswerForm
-from larksong.api.turns.prompt import ChatMessage
+from larksong.api.turns.chat_template import ChatMessage
 from larksong.engine.backends.base import Sampling
 from larksong.grammars import CallPolicy, Tool, WireFormat
 
