@@ -26,7 +26,7 @@ from larksong.api.openai_chat.schemas import (
 )
 from larksong.api.openai_chat.usage import usage
 from larksong.api.runtime.ids import new_id
-from larksong.api.settings.settings import ReasoningField
+from larksong.api.settings.reasoning_field import ReasoningField
 from larksong.api.turns.answer import Answer
 from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.turns.merge import merged, numbered

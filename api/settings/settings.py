@@ -18,15 +18,13 @@ from pydantic_settings import (
 
 from larksong.api.settings.cors_settings import origins_of, origins_text
 from larksong.api.settings.exllamav3_settings import ExllamaV3Fields
+from larksong.api.settings.reasoning_field import ReasoningField
 from larksong.api.settings.schema_settings import SchemaFields
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
 PREFIX = "LARKSONG_"
 FILE_VARIABLE = "LARKSONG_CONFIG"
 _DEFAULT_FILE = "larksong.toml"
-
-ReasoningField = Literal["reasoning_content", "reasoning", "both"]
-"""Where answers have reasoning."""
 
 
 class SettingsFileError(ValueError):
