@@ -21,8 +21,8 @@ from larksong.api.commands.chat.command import chat
 from larksong.api.commands.check import command as check
 from larksong.api.commands.explain import command as explain
 from larksong.api.commands.grammar import grammar
-from larksong.api.commands.input import NoTools, lines_of, listed_tools, read_json
-from larksong.api.commands.model import loaded
+from larksong.api.commands.input import UnreadableTools, lines_of, listed_tools, read_json
+from larksong.api.commands.model import checked, loaded
 from larksong.api.http import logs
 from larksong.api.offline.parse import parse_record
 from larksong.api.runtime.readable_json import readable_json
@@ -30,9 +30,7 @@ from larksong.api.runtime.shutdown import KEEP_ALIVE_SECONDS, Server
 from larksong.api.server import create_app
 from larksong.api.settings.command_errors import fail
 from larksong.api.settings.flags import load_settings, option, with_settings
-from larksong.api.settings.models import check_model
 from larksong.api.settings.settings import explained
-from larksong.api.turns.compat import NoCompat
 from larksong.engine.backends.errors import ModelError
 from larksong.engine.backends.model_store import find_model
 from larksong.grammars import UnknownFormat, wire_format
@@ -62,10 +60,7 @@ def serve(**flags: Any) -> None:
     """Serve a model over HTTP: chat completions, Anthropic's messages, responses, completions, metrics."""
     settings = load_settings(**flags)
     logs.set_up(settings.log_format, settings.log_level)
-    try:
-        check_model(settings)
-    except (ModelError, UnknownFormat, NoCompat) as error:
-        fail(str(error))
+    checked(settings)
     place = _bound(settings.host, settings.port)  # before the model is loaded: that takes a while
     _tell("loading the model", model=settings.model, backend=settings.backend)
     model = loaded(settings)
@@ -143,7 +138,7 @@ def parse(
     if tools is not None:
         try:
             _, listed = listed_tools(read_json(tools))
-        except NoTools as error:
+        except UnreadableTools as error:
             fail(str(error))
     if format is not None:
         try:

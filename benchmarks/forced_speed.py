@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from larksong.api.commands import demo
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.transformers import TransformersBackend, _Sequence
 from larksong.grammars import format_names, wire_format

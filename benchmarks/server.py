@@ -73,7 +73,7 @@ def larksong_app(call: bool, pace: float | None) -> FastAPI:
     """The server with recorded text."""
     from larksong.api.server import create_app
     from larksong.api.settings.settings import Settings
-    from larksong.api.turns.generation import Model
+    from larksong.api.turns.model import Model
     from larksong.engine.backends.replay import ReplayBackend
     from larksong.engine.vocabulary import Vocabulary
     from larksong.grammars import wire_format

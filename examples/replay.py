@@ -9,9 +9,7 @@ from typing import Any
 
 import openai
 
-from larksong.api.runtime.background import BackgroundServer
-from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api import BackgroundServer, Model, create_app
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.backends.replay import ReplayBackend

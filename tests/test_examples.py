@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 from larksong.grammars import wire_format

@@ -13,7 +13,7 @@ PATH = "/v1/messages"
 """what the paths of this API begin with"""
 
 
-class ErrorDetail(TypedDict):
+class AnthropicErrorDetail(TypedDict):
     """The class of error and a sentence that names the field.
 
     `details`: for requests of a thread, so that clients go on without one.
@@ -24,11 +24,11 @@ class ErrorDetail(TypedDict):
     details: NotRequired[dict[str, Any]]
 
 
-class ErrorBody(TypedDict):
+class AnthropicErrorBody(TypedDict):
     """The body of every answer that is not a success, and of the event that ends a failed stream."""
 
     type: Literal["error"]
-    error: ErrorDetail
+    error: AnthropicErrorDetail
     request_id: str
 
 
@@ -46,7 +46,7 @@ _TYPES = {
 }
 
 
-def anthropic_error(error: ApiError) -> ErrorBody:
+def anthropic_error(error: ApiError) -> AnthropicErrorBody:
     """The error in Anthropic's shape, which has no member of its own for the field."""
     kind = _TYPES.get(error.status, "api_error" if error.status >= 500 else "invalid_request_error")
     message = error.message
@@ -55,7 +55,7 @@ def anthropic_error(error: ApiError) -> ErrorBody:
     if error.code == "context_length_exceeded":
         # Anthropic's own words, by which Claude Code knows that it is time to shorten the conversation.
         message = f"prompt is too long: {message}"
-    detail: ErrorDetail = {"type": kind, "message": message}
+    detail: AnthropicErrorDetail = {"type": kind, "message": message}
     if error.code == NO_THREADS:
         detail["details"] = {"error_code": NO_THREADS, "unsupported": ["thread"]}
     return {"type": "error", "error": detail, "request_id": request_id.get()}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from larksong.api.anthropic.errors import NO_THREADS
@@ -24,6 +23,7 @@ from larksong.api.errors import ApiError
 from larksong.api.openai_chat.field_names import FieldNames
 from larksong.api.openai_chat.messages import HistoryCall, HistoryFunction, Message
 from larksong.api.openai_chat.schemas import ChatRequest, FunctionSpec, ToolSpec
+from larksong.api.openai_chat.translation import Translation
 
 # Claude Code's first system block is for Anthropic's billing alone and differs in every request: in a prompt
 # it would make the model read everything behind it anew.
@@ -41,16 +41,7 @@ _NAMES = [
 ]
 
 
-@dataclass(frozen=True)
-class Asked:
-    """A chat request, what its fields are called by the client, and the names of tools that it leaves out."""
-
-    chat: ChatRequest
-    names: FieldNames
-    left_out: Sequence[str]
-
-
-def asked(request: CountRequest) -> Asked:
+def translated(request: CountRequest) -> Translation:
     """The request in terms of chat completions. Raises ApiError."""
     if isinstance(request, MessagesRequest) and request.thread is not None:
         raise ApiError(
@@ -76,7 +67,7 @@ def asked(request: CountRequest) -> Asked:
     }
     if isinstance(request, MessagesRequest):
         fields |= {"max_tokens": request.max_tokens, "stop": request.stop_sequences}
-    return Asked(ChatRequest.model_validate(fields), names, left_out)
+    return Translation(ChatRequest.model_validate(fields), names, left_out)
 
 
 def _tool(tool: ToolParam) -> ToolSpec:

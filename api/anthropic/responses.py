@@ -14,9 +14,12 @@ from pydantic_core import from_json
 from larksong.api.anthropic.errors import anthropic_error
 from larksong.api.anthropic.messages import AnthropicMessage, Content, MessageInfo, StopReason, Usage
 from larksong.api.http.sse import StreamForm
-from larksong.api.openai_chat.responses import Totals, choice_info, new_id
+from larksong.api.openai_chat.choice_info import choice_info
+from larksong.api.runtime.ids import new_id
 from larksong.api.turns.blocks import Block, BlockClosed, BlockEvent, BlockGrown, BlockOpened, BlockWriter
-from larksong.api.turns.generation import Model, Turn, TurnEnd
+from larksong.api.turns.model import Model
+from larksong.api.turns.totals import Totals
+from larksong.api.turns.turn import Turn, TurnEnd
 
 FORM = StreamForm(fault=anthropic_error, named=True)
 

@@ -13,30 +13,22 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any
 
 from larksong.api.commands.input import lines_of
+from larksong.api.offline.byte_vocabulary import BYTES, END, byte_engine
+from larksong.api.offline.tool_function import tool_function
 from larksong.api.runtime.readable_json import readable_json
 from larksong.api.settings.flags import with_schema_settings
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
-from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Keys
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
-from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, Tool, Widened, wire_format
 from larksong.grammars.response_format import response_grammar, response_widened
 
-_END = 256
-_BYTES = Vocabulary(
-    tokens=(*(bytes([byte]) for byte in range(256)), b""),
-    special={"<end>": _END},
-    eos_ids=frozenset({_END}),
-    width=_END + 1,
-)
 _MAX_EXPECTED = 32
 
 
@@ -82,18 +74,18 @@ def _grammar(question: Mapping[str, Any], policy: SchemaPolicy) -> tuple[Grammar
     if "schema" in question:
         chosen = policy.options(question.get("strict") is True)
         schema = question["schema"]
-        return response_grammar(schema, _BYTES, chosen), list(response_widened(schema, chosen))
+        return response_grammar(schema, BYTES, chosen), list(response_widened(schema, chosen))
     if not isinstance(question.get("tools"), list) or not isinstance(question.get("format"), str):
         raise BadQuestion("a line must have a 'schema', or a 'format' and 'tools'")
     found = wire_format(question["format"])
     tools = []
     for each in question["tools"]:
-        function = each.get("function", each) if isinstance(each, dict) else None
+        function = tool_function(each) if isinstance(each, dict) else None
         if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             raise BadQuestion("each tool must be a function with a name")
         parameters = function.get("parameters") or {}
         tools.append(Tool(function["name"], "", parameters, policy.options(function.get("strict") is True)))
-    grammar = found.grammar(tools, _policy(question), _BYTES)
+    grammar = found.grammar(tools, _policy(question), BYTES)
     return grammar, [
         replace(each, pointer=f"/{tool.name}{each.pointer}") for tool in tools for each in found.widened(tool)
     ]
@@ -112,13 +104,8 @@ def _policy(question: Mapping[str, Any]) -> CallPolicy:
     return CallPolicy(max_calls=most)
 
 
-@lru_cache(maxsize=1)
-def _engine() -> Engine:
-    return Engine(_BYTES)
-
-
 def _result(grammar: Grammar, text: str, widened: list[Widened]) -> dict[str, Any]:
-    automaton = _engine().automaton(grammar)
+    automaton = byte_engine().automaton(grammar)
     data = text.encode(errors="surrogatepass")
     configuration = automaton.start
     offset: int | None = None
@@ -128,7 +115,7 @@ def _result(grammar: Grammar, text: str, widened: list[Widened]) -> dict[str, An
             offset = at
             break
         configuration = edge.target
-    accepts = offset is None and automaton.edge(configuration, _END) is not None
+    accepts = offset is None and automaton.edge(configuration, END) is not None
     if not accepts and offset is None:
         offset = len(data)
     return {
@@ -149,7 +136,7 @@ def _expected(automaton: TokenAutomaton, configuration: Configuration) -> list[s
             found[thread.bound.automaton.definition.lark()] = None
         else:
             found[definition.lark() or thread.bound.terminal.name] = None
-    if automaton.edge(configuration, _END) is not None:
+    if automaton.edge(configuration, END) is not None:
         found["<end>"] = None
     return list(found)[:_MAX_EXPECTED]
 

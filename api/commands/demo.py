@@ -20,7 +20,7 @@ from larksong.api.commands.demo_view import StreamRecord, delta_table, growing_a
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 
 _CITY = {"type": "string", "description": "Name of the city", "maxLength": 40}
 _UNIT = {"type": "string", "enum": ["celsius", "fahrenheit"]}

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -16,7 +16,8 @@ from tokenizers import Tokenizer
 
 from larksong.api.commands.end_token import end_token
 from larksong.api.commands.input import policy_of, read_json, schema_of, tools_of
-from larksong.api.offline.parse import byte_engine
+from larksong.api.offline.byte_vocabulary import BYTES, byte_engine
+from larksong.api.offline.explanation import explanation_json, token_text
 from larksong.api.openai_chat.requests import tool
 from larksong.api.runtime.printable import printable
 from larksong.api.runtime.readable_json import readable_json
@@ -27,38 +28,10 @@ from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
-from larksong.grammars import CallPolicy, GrammarsError, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
 from larksong.grammars.explain import Request, TurnExplanation, explain_turn
 
 _BEFORE, _AFTER = 60, 40  # bytes of the text that are shown around the place
-
-
-def as_json(found: TurnExplanation, vocabulary: Vocabulary, format: str | None = None) -> dict[str, Any]:
-    """An explanation as plain values; ids of tokens with their text.
-
-    `format`: None for an answer by a schema.
-    """
-    return {
-        "format": format,
-        "calls": found.calls,
-        "allowed": found.allowed,
-        "complete": found.complete,
-        "offset": found.offset,
-        "token": found.token,
-        "live": [{"name": each.name, "role": each.role.value, "text": each.text} for each in found.live],
-        "wanted": [
-            {
-                "tool": each.tool,
-                "pointer": each.pointer,
-                "keyword": each.keyword,
-                "value": each.value,
-                "message": each.message,
-                "in_request": each.in_request,
-            }
-            for each in found.wanted
-        ],
-        "nearest": [{"id": token, "text": _token_text(vocabulary, token)} for token in found.nearest],
-    }
 
 
 def show(
@@ -70,7 +43,7 @@ def show(
         whole = "allowed: a whole turn" if found.complete else "allowed so far, but not a whole turn"
         console.print(whole + read)
     else:
-        token = "" if vocabulary.width == _BYTES else f", in token {found.token}"
+        token = "" if vocabulary is BYTES else f", in token {found.token}"
         console.print(f"refused at byte {found.offset}{token}{read}")
     start = _whole_character(data, max(found.offset - _BEFORE, 0))
     before = _quoted(data[start : found.offset])
@@ -92,13 +65,10 @@ def show(
     for terminal in found.live:
         table.add_row("live", Text(printable(terminal.name)), Text(printable(terminal.text)))
     nearest = "  ".join(
-        json.dumps(_token_text(vocabulary, each), ensure_ascii=False) for each in found.nearest
+        json.dumps(token_text(vocabulary, each), ensure_ascii=False) for each in found.nearest
     )
     table.add_row("nearest", "", Text(printable(nearest)))
     console.print(table)
-
-
-_BYTES = 257  # the width of the vocabulary of single bytes, with its end token
 
 
 @with_schema_settings
@@ -147,10 +117,7 @@ def command(
             request = Request(schema=found_schema, options=schemas.options(strict))
         else:
             assert tools is not None
-            asked = read_json(tools)
-            specs = tools_of(asked)
-            made = tuple(tool(spec, schemas) for spec in specs)
-            policy = policy_of(asked, specs) if tool_choice is None else _policy(tool_choice)
+            made, policy = _asked(tools, schemas, tool_choice)
             request = Request(wire_format(format), made, policy, in_reasoning=in_reasoning)
         engine, cut = _tokens(tokenizer, eos)
         found = explain_turn(request, engine, cut(written))
@@ -162,10 +129,20 @@ def command(
         fail(str(error))
     name = request.format.name if request.format is not None else None
     if json_:
-        typer.echo(readable_json(as_json(found, engine.vocabulary, name)))
+        typer.echo(readable_json(explanation_json(found, engine.vocabulary, name)))
     else:
         show(found, written, engine.vocabulary, Console(highlight=False, markup=False), name)
     raise typer.Exit(int(not found.allowed))
+
+
+def _asked(
+    tools: TextIO, schemas: SchemaPolicy, tool_choice: str | None
+) -> tuple[tuple[Tool, ...], CallPolicy]:
+    """The tools of a file, and which calls there may be."""
+    asked = read_json(tools)
+    specs = tools_of(asked)
+    policy = policy_of(asked, specs) if tool_choice is None else _policy(tool_choice)
+    return tuple(tool(spec, schemas) for spec in specs), policy
 
 
 def _policy(choice: str) -> CallPolicy:
@@ -184,13 +161,6 @@ def _tokens(tokenizer: Path | None, eos: str | None) -> tuple[Engine, Callable[[
     vocabulary = Vocabulary.from_tokenizer(file, eos=[eos or end_token(file)])
     read = Tokenizer.from_file(str(file))
     return Engine(vocabulary), lambda text: text_ids(read, vocabulary, text.decode(errors="replace"))
-
-
-def _token_text(vocabulary: Vocabulary, token: int) -> str:
-    data = vocabulary.text(token)
-    if data:
-        return data.decode(errors="replace")
-    return next((name for name, each in vocabulary.special.items() if each == token), "")
 
 
 def _whole_character(data: bytes, at: int) -> int:

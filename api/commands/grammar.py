@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from larksong.api.commands.input import policy_of, read_json, schema_of, tools_of
+from larksong.api.offline.byte_vocabulary import BYTES
 from larksong.api.openai_chat.requests import tool
 from larksong.api.settings.command_errors import fail
 from larksong.api.settings.flags import load_settings, option, with_schema_settings
@@ -16,7 +17,6 @@ from larksong.api.turns.schema_policy import SchemaPolicy
 from larksong.engine.automata.characters import TooManyStates
 from larksong.engine.grammar.expand import expand
 from larksong.engine.grammar.export import export
-from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import GrammarsError, Widened, wire_format
 from larksong.grammars.response_format import response_grammar, response_widened
 
@@ -28,15 +28,6 @@ class Target(StrEnum):
     KBNF = "kbnf"
     GBNF = "gbnf"
     LLGUIDANCE = "llguidance"
-
-
-# A vocabulary of no model: no marker is a token of its own, so that all of them are printed as text.
-_BYTES = Vocabulary(
-    tokens=(*(bytes([byte]) for byte in range(256)), b""),
-    special={"<end>": 256},
-    eos_ids=frozenset({256}),
-    width=257,
-)
 
 
 @with_schema_settings
@@ -74,7 +65,7 @@ def grammar(
         if schema is not None:
             found, strict = schema_of(read_json(schema))
             options = schemas.options(strict is not False)
-            made = response_grammar(found, _BYTES, options)
+            made = response_grammar(found, BYTES, options)
             widened += [("the schema", each) for each in response_widened(found, options)]
         else:
             assert tools is not None
@@ -84,7 +75,7 @@ def grammar(
             policy = policy_of(request, specs)
             policy = replace(policy, required=policy.required or required)
             chosen = wire_format(load_settings(format=format).format)
-            made = chosen.grammar(given, policy, _BYTES)
+            made = chosen.grammar(given, policy, BYTES)
             widened += [(f"tool {each.name!r}", found) for each in given for found in chosen.widened(each)]
     except GrammarsError as error:
         fail(str(error))

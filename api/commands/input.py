@@ -9,6 +9,7 @@ from typing import Any, TextIO
 from pydantic import TypeAdapter, ValidationError
 
 from larksong.api.errors import ApiError
+from larksong.api.offline.tool_function import tool_function
 from larksong.api.openai_chat.requests import call_policy
 from larksong.api.openai_chat.schemas import ChatRequest, ToolSpec
 from larksong.api.settings.command_errors import fail, fail_validation
@@ -28,14 +29,14 @@ def read_json(file: TextIO) -> Any:
         fail(f"{name} is nested too deeply")
 
 
-class NoTools(ValueError):
+class UnreadableTools(ValueError):
     """A JSON value that has no tools; the message says what is wrong with it."""
 
 
 def listed_tools(value: Any) -> tuple[str, list[Any]]:
     """Where the tools stand in a list of them, one alone or a whole request, and each in OpenAI's shape.
 
-    Raises NoTools.
+    Raises UnreadableTools.
     """
     where = ""
     if isinstance(value, Mapping):
@@ -45,9 +46,9 @@ def listed_tools(value: Any) -> tuple[str, list[Any]]:
         elif "function" in value or "name" in value:
             value = [value]
         else:
-            raise NoTools("an object without 'tools' is neither tools nor a request")
+            raise UnreadableTools("an object without 'tools' is neither tools nor a request")
     if not isinstance(value, list):
-        raise NoTools(f"{where or 'the tools'}: a list of tools is wanted")
+        raise UnreadableTools(f"{where or 'the tools'}: a list of tools is wanted")
     return where, [_tool(each) for each in value]
 
 
@@ -57,20 +58,17 @@ def tools_of(value: Any) -> list[ToolSpec]:
     try:
         where, listed = listed_tools(value)
         return TypeAdapter(list[ToolSpec]).validate_python(listed)
-    except NoTools as error:
+    except UnreadableTools as error:
         fail(f"{error}; a schema is given with --schema")
     except ValidationError as error:
         fail_validation(error, where)
 
 
 def _tool(value: Any) -> Any:
-    """A tool in OpenAI's shape; its function may stand alone, with Anthropic's name for its parameters."""
+    """A tool in OpenAI's shape; what is none is refused by its schema."""
     if not isinstance(value, Mapping) or "function" in value or "name" not in value:
         return value
-    function = {name: each for name, each in value.items() if name not in ("type", "input_schema")}
-    if "input_schema" in value:
-        function["parameters"] = value["input_schema"]
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": tool_function(value)}
 
 
 def lines_of(file: TextIO) -> Iterator[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from larksong.api.errors import WrongKey
-from larksong.api.http.error_response import error_response
+from larksong.api.http.error_response import ErrorResponses
 
 _logger = logging.getLogger(__name__)
 
@@ -71,10 +71,13 @@ def _digest(key: bytes) -> bytes:
 class KeyCheck:
     """Middleware: refuses requests without a known key, except those for `open_paths`."""
 
-    def __init__(self, app: ASGIApp, keys: ApiKeys, open_paths: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: ApiKeys, open_paths: Collection[str], errors: ErrorResponses
+    ) -> None:
         self._app = app
         self._open = frozenset(open_paths)
         self._keys = keys
+        self._errors = errors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application, or answer 401."""
@@ -84,6 +87,6 @@ class KeyCheck:
             if b"x-api-key" in headers and not given:  # Anthropic's clients
                 given = b"Bearer " + headers[b"x-api-key"]
             if not self._keys.accept(given):
-                await error_response(WrongKey(), scope["path"])(scope, receive, send)
+                await self._errors(WrongKey(), scope["path"])(scope, receive, send)
                 return
         await self._app(scope, receive, send)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from pydantic import AliasChoices
 
-from larksong.api.openai_chat.schemas import ChatRequest
 from larksong.api.runtime.workers import in_worker
 
 _LARGE = 1 << 18  # some milliseconds
@@ -25,23 +22,13 @@ class _Request(Request):
         return value
 
 
-def given_name(request: Request, param: str | None) -> str | None:
-    """A field's path under that of its names which the body has."""
-    given = request.scope.get(_FIELDS, frozenset())
-    name = "" if param is None else re.split(r"\W", param, maxsplit=1)[0]
-    if param is None or name in given or name not in _NAMES:
-        return param
-    return next((other for other in _NAMES[name] if other in given), name) + param.removeprefix(name)
+def given_fields(request: Request) -> frozenset[str]:
+    """The fields that the body has, by the names that it has for them."""
+    fields: frozenset[str] = request.scope.get(_FIELDS, frozenset())
+    return fields
 
 
 _FIELDS = "larksong.fields"
-
-_NAMES = {
-    field: [str(choice) for choice in info.validation_alias.choices]
-    for field, info in ChatRequest.model_fields.items()
-    if isinstance(info.validation_alias, AliasChoices)
-}
-"""the other names of a chat completion's fields, which completions have as well"""
 
 
 class BodyRoute(APIRoute):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from larksong.api.errors import BodyTooLarge, CompressedBody
-from larksong.api.http.error_response import error_response
+from larksong.api.http.error_response import ErrorResponses
 
 # Clients look for an answer when they have sent everything: so much of it is taken and thrown away.
 _DRAINED = 1 << 30
@@ -14,9 +14,10 @@ _DRAINED = 1 << 30
 class BodyLimit:
     """Middleware: gathers the body, which the application wants whole anyway, up to `limit` bytes."""
 
-    def __init__(self, app: ASGIApp, limit: int) -> None:
+    def __init__(self, app: ASGIApp, limit: int, errors: ErrorResponses) -> None:
         self._app = app
         self._limit = limit
+        self._errors = errors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application with the whole body, or answer 413 or 415."""
@@ -38,11 +39,11 @@ class BodyLimit:
                 break
             more = message.get("more_body", False)
         if size > self._limit:
-            await error_response(BodyTooLarge(self._limit), scope["path"])(scope, receive, send)
+            await self._errors(BodyTooLarge(self._limit), scope["path"])(scope, receive, send)
             return
         encoding = dict(scope["headers"]).get(b"content-encoding", b"").decode("latin-1")
         if size and encoding.lower() not in ("", "identity"):
-            await error_response(CompressedBody(encoding), scope["path"])(scope, receive, send)
+            await self._errors(CompressedBody(encoding), scope["path"])(scope, receive, send)
             return
         body: Message | None = {"type": "http.request", "body": b"".join(pieces), "more_body": False}
 

@@ -1,22 +1,34 @@
-"""An error as an HTTP response."""
+"""Errors as HTTP responses."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 
 from starlette.responses import Response
 
-from larksong.api.anthropic.errors import PATH, anthropic_error
 from larksong.api.errors import ApiError
 
+ErrorWriter = Callable[[ApiError], Mapping[str, object]]
 
-def error_response(error: ApiError, path: str) -> Response:
-    """The error in the shape of the API at `path`."""
-    body = anthropic_error(error) if path.startswith(PATH) else error.body
-    # ASCII: a message may quote lone surrogates from the request, which UTF-8 cannot carry.
-    return Response(
-        json.dumps(body),
-        status_code=error.status,
-        headers=error.headers,
-        media_type="application/json",
-    )
+
+class ErrorResponses:
+    """Errors in the shapes of the APIs.
+
+    `shapes`: by what the paths of an API begin with; all others have OpenAI's.
+    """
+
+    def __init__(self, shapes: Mapping[str, ErrorWriter]) -> None:
+        self._shapes = shapes
+
+    def __call__(self, error: ApiError, path: str) -> Response:
+        """The error as the API at `path` has it."""
+        shape = next((shape for start, shape in self._shapes.items() if path.startswith(start)), None)
+        body = error.body if shape is None else shape(error)
+        # ASCII: a message may quote lone surrogates from the request, which UTF-8 cannot carry.
+        return Response(
+            json.dumps(body),
+            status_code=error.status,
+            headers=error.headers,
+            media_type="application/json",
+        )

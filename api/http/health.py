@@ -25,7 +25,7 @@ async def live() -> dict[str, str]:
 async def ready(request: Request) -> Response:
     """200 while new requests are welcome, 503 while the queue is full or the server ends."""
     served: Served = request.app.state.served
-    if served.ending.begun:
+    if served.shutdown.begun:
         return JSONResponse({"status": "shutting down"}, 503)
     if served.admission.is_full:
         return JSONResponse({"status": "queue full"}, 503, {"Retry-After": "1"})

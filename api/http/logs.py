@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import sys
 import time
-from collections.abc import Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -18,7 +16,10 @@ from typing import Any, Literal
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from larksong.api.errors import ServerFault
+from larksong.api.http.error_response import ErrorResponses
 from larksong.api.http.metrics import Metrics
+from larksong.api.runtime.ids import new_id
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 access = logging.getLogger("larksong.access")
@@ -77,13 +78,13 @@ class AccessLog:
     """Middleware: gives each request an id, and one line and the figures of it when it is over.
 
     The id is the client's `X-Request-Id` or a new one; the response has it in the same header. What the
-    application raises is logged and answered by `fault`, which is given the path.
+    application raises is logged and answered as the server's fault.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, fault: Callable[[str], ASGIApp]) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, errors: ErrorResponses) -> None:
         self._app = app
         self._metrics = metrics
-        self._fault = fault
+        self._errors = errors
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application."""
@@ -91,7 +92,7 @@ class AccessLog:
             await self._app(scope, receive, send)
             return
         given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")[:_LONGEST_ID]
-        id = given if given.isascii() and given.isprintable() and given else "req_" + secrets.token_hex(12)
+        id = given if given.isascii() and given.isprintable() and given else new_id("req_")
         token = request_id.set(id)
         began, status = time.perf_counter(), 0
 
@@ -109,7 +110,7 @@ class AccessLog:
             if status:
                 raise  # behind the beginning of an answer nothing can be said but that it breaks off
             _logger.exception("a request failed")
-            await self._fault(scope["path"])(scope, receive, noted)
+            await self._errors(ServerFault(), scope["path"])(scope, receive, noted)
         finally:
             seconds = time.perf_counter() - began
             route = scope.get("route")

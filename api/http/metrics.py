@@ -9,18 +9,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
-from larksong.api.runtime.histograms import Tallies
+from larksong.api.runtime.histograms import Histograms
+from larksong.api.turns.turn import Cut, Watch
 from larksong.api.turns.widening import WidenedKeyword
 from larksong.engine.backends.base import Finish, Step
-
-Cut = Literal["left", "stop"]
-"""Why a turn did not come to the backend's end: nobody reads on, or a stop text came."""
-
-Watch = Callable[[Step | Finish | Cut], None]
 
 _logger = logging.getLogger(__name__)
 
@@ -39,23 +34,23 @@ class Metrics:
         def counter(name: str, text: str, *labels: str) -> Counter:
             return Counter(f"larksong_{name}", text, labels, registry=self.registry)
 
-        def tallies(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Tallies:
-            made = Tallies(f"larksong_{name}", text, buckets, labels)
+        def histogram(name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Histograms:
+            made = Histograms(f"larksong_{name}", text, buckets, labels)
             self.registry.register(made)
             return made
 
         self.requests = counter("requests", "Requests by path and HTTP status", "path", "status")
         self.finished = counter("turns", "Turns by why they ended", "model", "format", "reason")
-        self.seconds = tallies("request_seconds", "From request to the end of its answer", _SECONDS, "path")
+        self.seconds = histogram("request_seconds", "From request to the end of its answer", _SECONDS, "path")
         self.prompt_tokens = counter("prompt_tokens", "Tokens of prompts", "model")
         self.cached_tokens = counter("cached_prompt_tokens", "Those of them that were read before", "model")
         self.cache_hits = counter("prefix_cache_hits", "Turns whose prompt was partly known", "model")
         self.written = counter("completion_tokens", "Tokens of answers", "model", "format")
         self.forced = counter("forced_tokens", "Those that the model was not asked for", "model", "format")
-        self.first = tallies("time_to_first_token_seconds", "To the first token", _SECONDS, "model")
-        self.between = tallies("time_between_tokens_seconds", "Between two tokens", _SECONDS, "model")
-        self.mask = tallies("mask_seconds", "Finding the mask of a token", _MASK_SECONDS, "model", "format")
-        self.removed = tallies(
+        self.first = histogram("time_to_first_token_seconds", "To the first token", _SECONDS, "model")
+        self.between = histogram("time_between_tokens_seconds", "Between two tokens", _SECONDS, "model")
+        self.mask = histogram("mask_seconds", "Finding the mask of a token", _MASK_SECONDS, "model", "format")
+        self.removed = histogram(
             "mask_removed_probability",
             "Probability that the mask of a token removed; high where a format is wrong or a grammar "
             "fights the model",

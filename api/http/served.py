@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from larksong.api.errors import UnknownModel
 from larksong.api.http.admission import Admission
 from larksong.api.http.metrics import Metrics
-from larksong.api.inspector.live import LiveTurns
-from larksong.api.openai_chat.responses import ReasoningField
-from larksong.api.runtime.shutdown import Ending
+from larksong.api.runtime.shutdown import Shutdown
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
-from larksong.api.turns.prompt import ChatMessage
+from larksong.api.turns.chat_template import ChatMessage
+from larksong.api.turns.model import Model
+from larksong.api.turns.observer import TurnObserver
 
 _logger = logging.getLogger(__name__)
 
@@ -27,13 +27,9 @@ class Served:
     settings: Settings
     metrics: Metrics
     admission: Admission
-    ending: Ending
-    live: LiveTurns | None = None
-    """where turns are kept for the inspector, if there is one"""
-    reasoning_field: ReasoningField = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.reasoning_field = self.settings.reasoning_field
+    shutdown: Shutdown
+    started: int = field(default_factory=lambda: int(time.time()))
+    observer: TurnObserver | None = None
 
     @classmethod
     def of(cls, models: Sequence[Model], settings: Settings) -> Served:
@@ -43,7 +39,7 @@ class Served:
             settings,
             Metrics(settings.low_mass),
             Admission(settings.max_running, settings.max_waiting),
-            Ending(settings.shutdown_seconds),
+            Shutdown(settings.shutdown_seconds),
         )
 
     def model(self, name: str) -> Model:

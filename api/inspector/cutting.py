@@ -6,19 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from larksong.api.offline.parse import byte_engine
-from larksong.api.turns.generation import Model
+from larksong.api.offline.byte_vocabulary import byte_engine
+from larksong.api.turns.model import Model
 from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.vocabulary import Vocabulary
 
-BYTES = "single bytes"
+SINGLE_BYTES = "single bytes"
 """what the page calls the vocabulary in which each byte is a token and markers are letters"""
 
 
 @dataclass(frozen=True)
 class Cutting:
-    """`cut`: text → ids. `name`: how a token reads. `title`: the model's name, or BYTES."""
+    """`cut`: text → ids. `name`: how a token reads. `title`: the model's name, or SINGLE_BYTES."""
 
     title: str
     engine: Engine
@@ -51,7 +51,7 @@ def as_served(model: Model) -> Cutting:
 
 def in_bytes() -> Cutting:
     """A byte is a token."""
-    return Cutting(BYTES, byte_engine(), lambda text: list(text.encode(errors="replace")), _byte)
+    return Cutting(SINGLE_BYTES, byte_engine(), lambda text: list(text.encode(errors="replace")), _byte)
 
 
 def _byte(token: int) -> str:

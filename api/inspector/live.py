@@ -7,9 +7,9 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
-from larksong.api.http.metrics import Cut, Watch
 from larksong.api.inspector.schemas import LiveShape
-from larksong.api.turns.generation import Model, TurnPlan
+from larksong.api.turns.model import Model
+from larksong.api.turns.turn import Cut, TurnPlan, Watch
 from larksong.engine.backends.base import Finish, Step
 
 KEPT = 32

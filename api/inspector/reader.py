@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from larksong.api.commands.explain import as_json
 from larksong.api.errors import ApiError
-from larksong.api.inspector.cutting import BYTES, Cutting, as_served, in_bytes
+from larksong.api.inspector.cutting import SINGLE_BYTES, Cutting, as_served, in_bytes
 from larksong.api.inspector.live import LiveTurn
-from larksong.api.inspector.reading import Reading
 from larksong.api.inspector.schemas import Question, TextQuestion
 from larksong.api.inspector.sources import Compat, Loose, Masked, Source
+from larksong.api.inspector.turn_reading import TurnReading
+from larksong.api.offline.explanation import explanation_json
 from larksong.api.openai_chat.limits import check_limits
 from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.compat import NoCompat
-from larksong.api.turns.generation import Model, TurnRequest
+from larksong.api.turns.compat_formats import NoCompat
+from larksong.api.turns.model import Model
+from larksong.api.turns.request import TurnRequest
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.grammar.expand import expand
@@ -43,7 +44,7 @@ def grammar_text(question: Question, model: Model, settings: Settings) -> str:
         raise refusal(error, question.request) from error
 
 
-def read_text(question: TextQuestion, model: Model, settings: Settings) -> Reading:
+def read_text(question: TextQuestion, model: Model, settings: Settings) -> TurnReading:
     """A turn read from text. Raises ApiError."""
     if len(question.text.encode(errors="replace")) > MAX_TEXT:
         raise ApiError(f"The text is longer than {MAX_TEXT} bytes.", param="text", code="text_too_large")
@@ -53,7 +54,7 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
     case["text"] = question.text
     try:
         source = _source(question, asked, cutting.engine)
-        reading = Reading(source, cutting, case)
+        reading = TurnReading(source, cutting, case)
         ids = cutting.cut(question.text)
         if len(ids) > MAX_TOKENS:
             raise ApiError(
@@ -65,10 +66,13 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
         reading.end()
         if source.fault and len(reading) <= _MAX_EXPLAINED and asked.calls is not None:
             request = Request(
-                asked.wire_format, tuple(_callable(asked)), asked.calls, in_reasoning=question.in_reasoning
+                asked.wire_format,
+                tuple(asked.callable_tools),
+                asked.calls,
+                in_reasoning=question.in_reasoning,
             )
             found = explain_turn(request, cutting.engine, ids[: len(reading) + _MAX_AHEAD])
-            reading.refusal = as_json(found, cutting.vocabulary)
+            reading.refusal = explanation_json(found, cutting.vocabulary)
     except (GrammarsError, RecursionError) as error:
         raise refusal(error, question.request) from error
     except (EngineError, NoCompat) as error:
@@ -76,7 +80,7 @@ def read_text(question: TextQuestion, model: Model, settings: Settings) -> Readi
     return reading
 
 
-def follow(turn: LiveTurn) -> Reading:
+def follow(turn: LiveTurn) -> TurnReading:
     """The reading of a live turn."""
     plan, model = turn.plan, turn.model
     format = turn.format if turn.format in format_names() else model.wire_format.name  # plain text has none
@@ -88,7 +92,7 @@ def follow(turn: LiveTurn) -> Reading:
         source = Loose(wire_format(format), (), model.engine, in_reasoning=plan.in_reasoning)
     else:
         source = Masked(plan.start.fork(), plan.tools, model.backend.vocabulary)
-    return Reading(source, as_served(model), case)
+    return TurnReading(source, as_served(model), case)
 
 
 def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:
@@ -100,7 +104,7 @@ def _asked(question: Question, model: Model, settings: Settings) -> TurnRequest:
 
 
 def _cutting(question: Question, model: Model) -> Cutting:
-    return in_bytes() if question.tokenizer == BYTES else as_served(model)
+    return in_bytes() if question.tokenizer == SINGLE_BYTES else as_served(model)
 
 
 def _source(question: Question, asked: TurnRequest, engine: Engine) -> Source:
@@ -119,11 +123,7 @@ def _grammar(question: Question, asked: TurnRequest, vocabulary: Vocabulary) -> 
         return wire.open_grammar(asked.tools, vocabulary, in_reasoning=question.in_reasoning)
     if asked.calls is None:
         raise ApiError("The schema mode needs tools that may be called.", param="request.tools")
-    return wire.grammar(_callable(asked), asked.calls, vocabulary, in_reasoning=question.in_reasoning)
-
-
-def _callable(asked: TurnRequest) -> list[Tool]:
-    return [tool for tool in asked.tools if asked.allowed is None or tool.name in asked.allowed]
+    return wire.grammar(asked.callable_tools, asked.calls, vocabulary, in_reasoning=question.in_reasoning)
 
 
 def _case(format: str, tools: Sequence[Tool], mode: str, in_reasoning: bool) -> dict[str, Any]:

@@ -1,43 +1,25 @@
-"""The page, its files and what it asks for."""
+"""What the page asks for."""
 
 from __future__ import annotations
 
 import asyncio
-from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
-from fastapi.responses import RedirectResponse
 
 from larksong.api.errors import ApiError
 from larksong.api.http.served import Served
 from larksong.api.inspector import reader
-from larksong.api.inspector.cutting import BYTES
+from larksong.api.inspector.cutting import SINGLE_BYTES
 from larksong.api.inspector.example import example
 from larksong.api.inspector.live import LiveTurns
 from larksong.api.inspector.schemas import About, GrammarText, LiveShape, Page, Question, TextQuestion
 from larksong.api.inspector.sessions import Sessions
 from larksong.api.runtime.readable_json import readable_json
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.grammars import format_names, wire_format
 
 PAGE = 250  # steps that come at once
-_TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-_HEADERS = {
-    # Nothing from anywhere else, no markup made from text, in no other page's frame.
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'; trusted-types 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
-_FILES = {
-    each.name: each.read_bytes() for each in (files(__package__) / "static").iterdir() if each.is_file()
-}
-
-OPEN_PATHS = ("/inspector", "/inspector/", *(f"/inspector/static/{name}" for name in _FILES))
-"""what needs no API key: the page is the same for everybody, and a browser cannot send one for it"""
 
 
 def router(served: Served, live: LiveTurns) -> APIRouter:
@@ -47,24 +29,9 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
 
     def model(tokenizer: str | None = None) -> Model:
         """The one of this name; the first where none is meant."""
-        if tokenizer in (None, BYTES):
+        if tokenizer in (None, SINGLE_BYTES):
             return next(iter(served.models.values()))
         return served.model(tokenizer)
-
-    @routes.get("")
-    async def to_page() -> Response:
-        """The page lies in a folder, so that its links hold behind any prefix."""
-        return RedirectResponse("inspector/", 307)
-
-    @routes.get("/")
-    async def page() -> Response:
-        """The page."""
-        return _file("index.html")
-
-    @routes.get("/static/{name}")
-    async def static(name: str) -> Response:
-        """One of its files."""
-        return _file(name)
 
     @routes.get("/api/about")
     async def about() -> About:
@@ -75,7 +42,7 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
             "formats": list(format_names()),
             "reasoning": {name: reader.prompt_tail(wire_format(name)) for name in format_names()},
             "modes": ["schema", "open", "compat"],
-            "tokenizers": [*served.models, BYTES],
+            "tokenizers": [*served.models, SINGLE_BYTES],
             "tokens": model().backend.vocabulary.width,
             "example": example(),
         }
@@ -121,10 +88,3 @@ def router(served: Served, live: LiveTurns) -> APIRouter:
         return await asyncio.to_thread(reading.page, session, 0, PAGE)
 
     return routes
-
-
-def _file(name: str) -> Response:
-    if name not in _FILES:
-        raise ApiError(f"There is no file {name}.", status=404, param=None, code=None)
-    kind: Any = _TYPES[name.rpartition(".")[2]]
-    return Response(_FILES[name], media_type=kind, headers=_HEADERS)

@@ -51,7 +51,7 @@ class GrammarText(TypedDict):
     lark: str
 
 
-class Terminal(TypedDict):
+class TerminalShape(TypedDict):
     """A terminal that is being read: name, role, definition."""
 
     name: str
@@ -116,7 +116,7 @@ class Page(TypedDict):
     complete: bool
     growing: bool
     before: Assembled
-    terminals: list[Terminal]
+    terminals: list[TerminalShape]
     steps: list[StepShape]
     refusal: NotRequired[dict[str, Any]]
 

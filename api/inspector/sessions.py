@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from larksong.api.errors import ApiError
 from larksong.api.inspector.live import LiveTurn
-from larksong.api.inspector.reading import Reading
+from larksong.api.inspector.turn_reading import TurnReading
 
 _MOST = 16
 _MOST_TOKENS = 500_000
@@ -19,10 +19,10 @@ class Sessions:
     """Readings by their ids, and the live turns that they follow. Thread-safe."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[Reading, LiveTurn | None]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[TurnReading, LiveTurn | None]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def add(self, reading: Reading, turn: LiveTurn | None = None) -> str:
+    def add(self, reading: TurnReading, turn: LiveTurn | None = None) -> str:
         """Keep a reading; its id."""
         id = secrets.token_urlsafe(12)
         with self._lock:
@@ -31,7 +31,7 @@ class Sessions:
                 self._known.popitem(last=False)
         return id
 
-    def get(self, id: str) -> Reading:
+    def get(self, id: str) -> TurnReading:
         """A reading, as far as its turn has come. Raises ApiError."""
         with self._lock:
             if id not in self._known:

@@ -12,7 +12,7 @@ from larksong.api.openai_chat.schemas import EventInfo
 from larksong.api.turns.compat import CompatStream
 from larksong.api.turns.deltas import Delta
 from larksong.api.turns.emitter import DeltaEmitter
-from larksong.api.turns.generation import TurnEnd
+from larksong.api.turns.turn import TurnEnd
 from larksong.engine.engine import Engine
 from larksong.engine.events import Events, ParseEvent
 from larksong.engine.matcher import Matcher

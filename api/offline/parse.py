@@ -14,7 +14,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from larksong.api.offline.byte_vocabulary import byte_engine
 from larksong.api.offline.parse_input import check_record
+from larksong.api.offline.tool_function import tool_function
 from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.turns.emitter import DeltaEmitter
 from larksong.engine.engine import Engine
@@ -23,13 +25,6 @@ from larksong.engine.matcher import Matcher
 from larksong.engine.reading.reader import TextReader
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
-
-
-@lru_cache(maxsize=1)
-def byte_engine() -> Engine:
-    """The engine of text alone: a vocabulary of the 256 bytes, in which every marker is letters."""
-    tokens = (*(bytes([byte]) for byte in range(256)), b"")
-    return Engine(Vocabulary(tokens=tokens, special={"<end>": 256}, eos_ids=frozenset({256}), width=257))
 
 
 @lru_cache(maxsize=4)
@@ -146,15 +141,10 @@ class CheckedCalls:
 
 
 def tools_of(listed: Iterable[Mapping[str, Any]]) -> list[Tool]:
-    """Tools as requests write them: in OpenAI's form, bare, or with Anthropic's name for the parameters."""
-    functions = [each.get("function", each) for each in listed]
+    """Tools as requests write them."""
+    functions = map(tool_function, listed)
     return [
-        Tool(
-            each["name"],
-            each.get("description") or "",
-            each.get("parameters") or each.get("input_schema") or {},
-        )
-        for each in functions
+        Tool(each["name"], each.get("description") or "", each.get("parameters") or {}) for each in functions
     ]
 
 

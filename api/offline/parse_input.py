@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from larksong.api.offline.tool_function import tool_function
+
 _WORDS = {"build": ("open", "strict"), "mode": ("schema", "compat"), "finish": ("stop", "length")}
 
 
@@ -46,9 +48,9 @@ def check_record(record: Any) -> None:
 
 
 def _is_tool(tool: Any) -> bool:
-    function = tool.get("function", tool) if isinstance(tool, Mapping) else None
+    function = tool_function(tool) if isinstance(tool, Mapping) else None
     return (
         isinstance(function, Mapping)
         and isinstance(function.get("name"), str)
-        and all(isinstance(function.get(name) or {}, Mapping) for name in ("parameters", "input_schema"))
+        and isinstance(function.get("parameters") or {}, Mapping)
     )

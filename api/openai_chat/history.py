@@ -7,7 +7,7 @@ from typing import Any
 
 from larksong.api.errors import ApiError
 from larksong.api.openai_chat.messages import Message
-from larksong.api.turns.prompt import ChatMessage
+from larksong.api.turns.chat_template import ChatMessage
 
 
 def template_messages(messages: Sequence[Message]) -> list[ChatMessage]:

@@ -10,7 +10,7 @@ from larksong.api.http.sse import json_line
 from larksong.api.openai_chat.requests import answer_form, tool_specs
 from larksong.api.openai_chat.schemas import ChatRequest
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import AnswerSchema
+from larksong.api.turns.answer_form import AnswerSchema
 from larksong.api.turns.schema_policy import DEFAULT_POLICY
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from larksong.api.openai_chat.schemas import Logprobs, TokenLogprob, TopLogprob
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Step
 
 _NEVER = -9999.0  # OpenAI's stand-in: JSON has no infinity

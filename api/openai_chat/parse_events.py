@@ -7,7 +7,7 @@ from typing import Any
 
 from larksong.api.openai_chat.schemas import EventInfo
 from larksong.api.runtime.incremental_text import JsonText, PlainText
-from larksong.api.turns.generation import TurnEnd, TurnStep
+from larksong.api.turns.turn import TurnEnd, TurnStep
 from larksong.engine.events import (
     CallClose,
     Content,

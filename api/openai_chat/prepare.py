@@ -11,8 +11,10 @@ from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.openai_chat.sampler_fields import on_model, unsupported
 from larksong.api.openai_chat.schemas import ChatRequest
 from larksong.api.runtime.workers import in_worker
-from larksong.api.turns.generation import Model, Turn, TurnRequest, with_seeds
-from larksong.api.turns.prompt import TemplateRefusal
+from larksong.api.turns.chat_template import TemplateRefusal
+from larksong.api.turns.model import Model
+from larksong.api.turns.request import TurnRequest, with_seeds
+from larksong.api.turns.turn import Turn
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError
 from larksong.grammars.errors import GrammarsError
 
@@ -34,10 +36,7 @@ async def prompt_tokens(body: ChatRequest, served: Served, model: Model) -> tupl
     """The tokens of the prompt that the model would read. Raises ApiError."""
     try:
         asked = await in_worker(_asked, body, served, model)
-        tools = asked.tools if asked.calls else ()
-        written = await in_worker(
-            model.prompts.write, asked.messages, tools, asked.wire_format, asked.variables
-        )
+        written = await in_worker(model.prompt, asked)
     except (GrammarsError, TemplateRefusal, RecursionError) as error:
         raise refusal(error, body) from error
     return tuple(written.tokens)

@@ -15,9 +15,10 @@ from larksong.api.openai_chat.schemas import (
     NamedToolChoice,
     ToolSpec,
 )
-from larksong.api.turns.compat import compat_formats
-from larksong.api.turns.generation import AnswerSchema, AnswerText, TurnRequest
-from larksong.api.turns.prompt import TemplateRefusal
+from larksong.api.turns.answer_form import AnswerForm, AnswerSchema, AnswerText
+from larksong.api.turns.chat_template import TemplateRefusal
+from larksong.api.turns.compat_formats import compat_formats
+from larksong.api.turns.request import TurnRequest
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong
 from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
@@ -172,9 +173,9 @@ def compat_mode(request: ChatRequest, wire: WireFormat, *, default: bool) -> boo
     return wanted
 
 
-def answer_form(request: ChatRequest, schemas: SchemaPolicy) -> AnswerSchema | AnswerText | None:
+def answer_form(request: ChatRequest, schemas: SchemaPolicy) -> AnswerForm | None:
     """The form of the answer; None where that is free text. Raises ApiError where two are given."""
-    forms: dict[str, AnswerSchema | AnswerText] = {}
+    forms: dict[str, AnswerForm] = {}
     match request.response_format:
         case JsonObjectFormat():
             forms["response_format"] = AnswerSchema(JSON_OBJECT, schemas.options(None))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from larksong.api.http.sse import json_line
+from larksong.api.openai_chat.choice_info import choice_info
 from larksong.api.openai_chat.logprobs import LogprobWriter
 from larksong.api.openai_chat.parse_events import EventWriter
 from larksong.api.openai_chat.schemas import (
@@ -17,7 +16,6 @@ from larksong.api.openai_chat.schemas import (
     ChatCompletion,
     Choice,
     ChoiceDelta,
-    ChoiceInfo,
     Chunk,
     ChunkChoice,
     FinishReason,
@@ -25,15 +23,17 @@ from larksong.api.openai_chat.schemas import (
     StepInfo,
     StreamOptions,
     ToolCall,
-    Usage,
 )
+from larksong.api.openai_chat.usage import usage
+from larksong.api.runtime.ids import new_id
+from larksong.api.settings.reasoning_field import ReasoningField
 from larksong.api.turns.answer import Answer
 from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
-from larksong.api.turns.generation import Model, Turn, TurnEnd, TurnStep
 from larksong.api.turns.merge import merged, numbered
+from larksong.api.turns.model import Model
+from larksong.api.turns.totals import Totals
+from larksong.api.turns.turn import Turn, TurnEnd, TurnStep
 from larksong.grammars import Tool
-
-ReasoningField = Literal["reasoning_content", "reasoning", "both"]
 
 
 @dataclass(frozen=True)
@@ -54,35 +54,6 @@ class AnswerStyle:
 DEFAULT_STYLE = AnswerStyle()
 
 _GAP = "\0gap\0"  # in a frame's place of the text; no id or name of a model has it
-
-
-@dataclass
-class Totals:
-    """Tokens of all choices of an answer, as far as they have ended."""
-
-    prompt_tokens: int
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    reasoning_tokens: int = 0
-    reasons: list[str] = field(default_factory=list)
-
-    def add(self, end: TurnEnd) -> None:
-        """Count a choice that has ended."""
-        self.completion_tokens += end.completion_tokens
-        self.cached_tokens = max(self.cached_tokens, end.cached_tokens)
-        self.reasoning_tokens += end.reasoning_tokens
-        self.reasons.append(end.reason)
-
-    @property
-    def usage(self) -> Usage:
-        """OpenAI's shape of it."""
-        return {
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "total_tokens": self.prompt_tokens + self.completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": self.cached_tokens},
-            "completion_tokens_details": {"reasoning_tokens": self.reasoning_tokens},
-        }
 
 
 def chunks(
@@ -111,7 +82,7 @@ async def _with_usage(
     async with aclosing(made):
         async for chunk in made:
             yield chunk
-    yield {**empty, "usage": totals.usage}
+    yield {**empty, "usage": usage(totals)}
 
 
 class _ChoiceWriter:
@@ -243,7 +214,7 @@ async def completion(
         "created": int(time.time()),
         "model": model.name,
         "choices": choices,
-        "usage": totals.usage,
+        "usage": usage(totals),
     }
 
 
@@ -300,23 +271,3 @@ def _step_info(item: TurnStep, model: Model) -> StepInfo:
         "allowed": item.step.allowed,
         "ms": round(item.step.elapsed * 1000, 3),
     }
-
-
-def choice_info(end: TurnEnd) -> ChoiceInfo:
-    """What Larksong says of a choice beyond its API's words."""
-    info: ChoiceInfo = {}
-    if end.finished_calls is not None:
-        info["finished_within_budget"] = list(end.finished_calls)
-    if end.widened:
-        info["warnings"] = [
-            {"tool": each.tool, "pointer": each.pointer, "keyword": each.keyword, "valid": each.valid}
-            for each in end.widened
-        ]
-    if end.compat:
-        info["compat"] = list(end.compat)
-    return info
-
-
-def new_id(prefix: str) -> str:
-    """A fresh id of an answer."""
-    return prefix + secrets.token_hex(12)

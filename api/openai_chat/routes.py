@@ -9,9 +9,10 @@ from larksong.api.http.answers import Answering, answer
 from larksong.api.http.body_json import BodyRoute
 from larksong.api.http.served import Served
 from larksong.api.openai_chat.prepare import prepared
-from larksong.api.openai_chat.responses import AnswerStyle, Totals, chunks, completion
+from larksong.api.openai_chat.responses import AnswerStyle, chunks, completion
 from larksong.api.openai_chat.schemas import ChatCompletion, ChatRequest, StreamOptions
-from larksong.api.turns.generation import Turn
+from larksong.api.turns.totals import Totals
+from larksong.api.turns.turn import Turn
 
 router = APIRouter(route_class=BodyRoute)
 
@@ -26,7 +27,7 @@ async def chat_completions(body: ChatRequest, request: Request) -> Response:
 
     def answering(turns: list[Turn]) -> Answering:
         style = AnswerStyle(
-            served.reasoning_field,
+            served.settings.reasoning_field,
             legacy=bool(body.functions) and not body.tools,
             logprobs=bool(body.logprobs),
             options=body.stream_options or StreamOptions(),

@@ -17,20 +17,17 @@ from larksong.api.http.body_json import BodyRoute
 from larksong.api.http.served import Served
 from larksong.api.openai_chat.answer_fields import Schema
 from larksong.api.openai_chat.messages import ListOf
-from larksong.api.openai_chat.responses import Totals, new_id
 from larksong.api.openai_chat.sampler_fields import SamplerFields, on_model, sampling, unless
 from larksong.api.openai_chat.schemas import StreamOptions, Usage
+from larksong.api.openai_chat.usage import usage
+from larksong.api.runtime.ids import new_id
+from larksong.api.turns.answer_form import AnswerForm, AnswerSchema, AnswerText
 from larksong.api.turns.deltas import ContentDelta
-from larksong.api.turns.generation import (
-    AnswerSchema,
-    AnswerText,
-    Model,
-    Turn,
-    TurnEnd,
-    TurnRequest,
-    with_seeds,
-)
 from larksong.api.turns.merge import numbered
+from larksong.api.turns.model import Model
+from larksong.api.turns.request import TurnRequest, with_seeds
+from larksong.api.turns.totals import Totals
+from larksong.api.turns.turn import Turn, TurnEnd
 from larksong.engine.backends.base import Step
 from larksong.engine.backends.errors import PromptError, PromptTooLong
 from larksong.grammars.errors import GrammarsError
@@ -148,7 +145,7 @@ _MOST_PROMPTS = 64
 
 
 def _turn_request(body: CompletionRequest, model: Model) -> TurnRequest:
-    answer: AnswerSchema | AnswerText | None = None
+    answer: AnswerForm | None = None
     if body.guided_json is not None:
         answer = AnswerSchema(body.guided_json, model.schemas.options(None), "guided_json")
     elif body.guided_regex is not None:
@@ -211,7 +208,7 @@ async def _chunks(
                 }
                 yield chunk([made])
     if body.stream_options is not None and body.stream_options.include_usage:
-        yield {**chunk([]), "usage": totals.usage}
+        yield {**chunk([]), "usage": usage(totals)}
 
 
 def _logprobs(step: Step, model: Model, offset: int) -> TextLogprobs:
@@ -246,7 +243,7 @@ async def _whole(chunks: AsyncGenerator[TextCompletion, None], count: int, total
     assert last is not None
     for choice, pieces in zip(choices, texts, strict=True):
         choice["text"] = "".join(pieces)
-    return {**last, "choices": choices, "usage": totals.usage}
+    return {**last, "choices": choices, "usage": usage(totals)}
 
 
 def _joined(first: TextLogprobs, second: TextLogprobs) -> TextLogprobs:

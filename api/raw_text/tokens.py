@@ -15,8 +15,8 @@ from larksong.api.openai_chat.messages import ListOf, Message, RequestPart
 from larksong.api.openai_chat.requests import refusal, turn_request
 from larksong.api.openai_chat.schemas import ChatRequest, ToolSpec
 from larksong.api.runtime.workers import in_worker
-from larksong.api.turns.generation import Model
-from larksong.api.turns.prompt import TemplateRefusal
+from larksong.api.turns.chat_template import TemplateRefusal
+from larksong.api.turns.model import Model
 from larksong.grammars.errors import GrammarsError
 
 router = APIRouter(route_class=BodyRoute)
@@ -75,9 +75,7 @@ async def tokenize(body: TokenizeRequest, request: Request) -> Tokenized:
         )
         try:
             asked = turn_request(chat, model.wire_format, model.schemas)
-            written = await in_worker(
-                model.prompts.write, asked.messages, asked.tools, asked.wire_format, asked.variables
-            )
+            written = await in_worker(model.prompt, asked)
         except (GrammarsError, TemplateRefusal, RecursionError) as error:
             raise refusal(error, chat) from error
         tokens = written.tokens

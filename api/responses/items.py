@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from larksong.api.openai_chat.responses import new_id
 from larksong.api.responses.hidden import hidden
 from larksong.api.responses.objects import CallOutput, Output, ReasoningOutput, Status
+from larksong.api.runtime.ids import new_id
 from larksong.api.turns.blocks import Block, BlockClosed, BlockEvent, BlockGrown, BlockOpened
 
 Event = dict[str, object]

@@ -9,6 +9,7 @@ from typing import Any
 from larksong.api.errors import ApiError
 from larksong.api.openai_chat.field_names import FieldNames
 from larksong.api.openai_chat.schemas import ChatRequest, FunctionSpec, ToolSpec
+from larksong.api.openai_chat.translation import Translation
 from larksong.api.responses.history import History
 from larksong.api.responses.schemas import (
     AllowedTools,
@@ -32,17 +33,13 @@ _NAMES = [
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A chat request, what its fields are called by the client, the names of tools that it leaves out, and
-    the namespaces of functions that have one."""
+class ResponseTranslation(Translation):
+    """Besides the namespaces of functions that have one."""
 
-    chat: ChatRequest
-    names: FieldNames
-    left_out: Sequence[str]
     namespaces: Mapping[str, str]
 
 
-def asked(request: ResponsesRequest) -> Asked:
+def translated(request: ResponsesRequest) -> ResponseTranslation:
     """The request in terms of chat completions. Raises ApiError."""
     _refuse_what_is_stored(request)
     history = History(request)
@@ -74,7 +71,7 @@ def asked(request: ResponsesRequest) -> Asked:
         **_answer(request),
     }
     names = FieldNames({"messages": history.places, "tools": places}, _NAMES)
-    return Asked(ChatRequest.model_validate(fields), names, left_out, namespaces)
+    return ResponseTranslation(ChatRequest.model_validate(fields), names, left_out, namespaces)
 
 
 def _refuse_what_is_stored(request: ResponsesRequest) -> None:

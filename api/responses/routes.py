@@ -7,13 +7,12 @@ from fastapi import APIRouter, Request, Response
 from larksong.api.http.answers import Answering, answer
 from larksong.api.http.body_json import BodyRoute
 from larksong.api.http.served import Served
-from larksong.api.openai_chat.prepare import prepared
-from larksong.api.openai_chat.responses import Totals
 from larksong.api.responses.objects import ResponseObject
-from larksong.api.responses.requests import asked
+from larksong.api.responses.requests import translated
 from larksong.api.responses.schemas import ResponsesRequest
 from larksong.api.responses.writer import ResponseWriter
-from larksong.api.turns.generation import Turn
+from larksong.api.turns.totals import Totals
+from larksong.api.turns.turn import Turn
 
 router = APIRouter(route_class=BodyRoute)
 
@@ -23,18 +22,16 @@ async def responses(body: ResponsesRequest, request: Request) -> Response:
     """The model's response, whole or (`stream`) while it is being written. Nothing is stored."""
     served: Served = request.app.state.served
     model = served.model(body.model)
-    wanted = asked(body)
-
-    async def prepare() -> list[Turn]:
-        with wanted.names.told():
-            return await prepared(wanted.chat, served, model)
+    translation = translated(body)
 
     def answering(turns: list[Turn]) -> Answering:
         totals = Totals(turns[0].plan.prompt_tokens)
-        writer = ResponseWriter(body, wanted, model, totals)
+        writer = ResponseWriter(body, translation, model, totals)
         if body.stream:
             return Answering(totals, stream=writer.events(turns[0]), form=writer.form)
         return Answering(totals, whole=writer.whole(turns[0]))
 
     format = body.tool_format or model.wire_format.name
-    return await answer(request, served, model, prepare, answering, format=format)
+    return await answer(
+        request, served, model, lambda: translation.prepared(served, model), answering, format=format
+    )

@@ -10,26 +10,31 @@ from typing import Any
 
 from larksong.api.errors import ApiError
 from larksong.api.http.sse import StreamForm
-from larksong.api.openai_chat.responses import Totals, choice_info, new_id
+from larksong.api.openai_chat.choice_info import choice_info
 from larksong.api.responses.items import Event, ItemWriter
 from larksong.api.responses.objects import ResponseInfo, ResponseObject, ResponseUsage
-from larksong.api.responses.requests import Asked
+from larksong.api.responses.requests import ResponseTranslation
 from larksong.api.responses.schemas import ResponsesRequest
+from larksong.api.runtime.ids import new_id
 from larksong.api.turns.blocks import BlockEvent, BlockWriter
-from larksong.api.turns.generation import Model, Turn, TurnEnd
+from larksong.api.turns.model import Model
+from larksong.api.turns.totals import Totals
+from larksong.api.turns.turn import Turn, TurnEnd
 
 
 class ResponseWriter:
     """Writes one response while its turn runs."""
 
-    def __init__(self, request: ResponsesRequest, asked: Asked, model: Model, totals: Totals) -> None:
+    def __init__(
+        self, request: ResponsesRequest, translation: ResponseTranslation, model: Model, totals: Totals
+    ) -> None:
         self._totals = totals
         self._items = ItemWriter(
-            asked.namespaces, encrypted="reasoning.encrypted_content" in (request.include or ())
+            translation.namespaces, encrypted="reasoning.encrypted_content" in (request.include or ())
         )
         self._blocks = BlockWriter()
         self._numbers = itertools.count()
-        self._response = _empty(request, asked, model)
+        self._response = _empty(request, translation, model)
 
     @property
     def form(self) -> StreamForm:
@@ -84,7 +89,7 @@ class ResponseWriter:
         return self._numbered({"type": "response.failed", "response": response})
 
 
-def _empty(request: ResponsesRequest, asked: Asked, model: Model) -> ResponseObject:
+def _empty(request: ResponsesRequest, translation: ResponseTranslation, model: Model) -> ResponseObject:
     def given(value: float | None) -> float:
         return 1.0 if value is None else value
 
@@ -118,8 +123,8 @@ def _empty(request: ResponsesRequest, asked: Asked, model: Model) -> ResponseObj
     info: ResponseInfo = {}
     if request.store:
         info["stored"] = False
-    if asked.left_out:
-        info["left_out_tools"] = list(asked.left_out)
+    if translation.left_out:
+        info["left_out_tools"] = list(translation.left_out)
     if info:
         response["larksong"] = info
     return response

@@ -13,7 +13,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 
-class Tally:
+class Histogram:
     """The values of one set of labels: how many in each bucket, and their sum."""
 
     __slots__ = ("_bounds", "counts", "sum")
@@ -29,7 +29,7 @@ class Tally:
         self.sum += value
 
 
-class Tallies(Collector):
+class Histograms(Collector):
     """A histogram in Prometheus's sense, with labels."""
 
     def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str]) -> None:
@@ -37,23 +37,23 @@ class Tallies(Collector):
         self._text = text
         self._bounds = tuple(bounds)
         self._names = tuple(labels)
-        self._tallies: dict[tuple[str, ...], Tally] = {}
+        self._histograms: dict[tuple[str, ...], Histogram] = {}
 
-    def labels(self, *values: str) -> Tally:
-        """The tally of these labels."""
-        found = self._tallies.get(values)
+    def labels(self, *values: str) -> Histogram:
+        """The histogram of these labels."""
+        found = self._histograms.get(values)
         if found is None:
-            found = self._tallies[values] = Tally(self._bounds)
+            found = self._histograms[values] = Histogram(self._bounds)
         return found
 
     def collect(self) -> Iterator[Metric]:
         """See prometheus_client."""
         family = HistogramMetricFamily(self._name, self._text, labels=self._names)
-        for values, tally in self._tallies.items():
+        for values, histogram in self._histograms.items():
             total = 0
             buckets: list[tuple[str, float]] = []
-            for bound, count in zip((*self._bounds, float("inf")), tally.counts, strict=True):
+            for bound, count in zip((*self._bounds, float("inf")), histogram.counts, strict=True):
                 total += count
                 buckets.append(("+Inf" if bound == float("inf") else repr(float(bound)), total))
-            family.add_metric(values, buckets, tally.sum)
+            family.add_metric(values, buckets, histogram.sum)
         yield family

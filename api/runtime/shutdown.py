@@ -17,7 +17,7 @@ KEEP_ALIVE_SECONDS = 75
 long: were it closed then, too, a request now and then would go out on a connection that ends that moment."""
 
 
-class Ending:
+class Shutdown:
     """`begun`: no answer is begun any more. Those that run may go on for `seconds` then."""
 
     def __init__(self, seconds: float) -> None:
@@ -64,9 +64,9 @@ class Server(uvicorn.Server):
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self._ending: Ending = app.state.served.ending
+        self._shutdown: Shutdown = app.state.served.shutdown
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, and wait for those that are open."""
-        self._ending.begin()
+        self._shutdown.begin()
         await super().shutdown(sockets)

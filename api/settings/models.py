@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.compat import require_compat
-from larksong.api.turns.generation import Model
+from larksong.api.turns.compat_formats import require_compat
+from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Backend
 from larksong.engine.backends.errors import BackendUnavailable
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model

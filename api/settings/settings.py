@@ -18,6 +18,7 @@ from pydantic_settings import (
 
 from larksong.api.settings.cors_settings import origins_of, origins_text
 from larksong.api.settings.exllamav3_settings import ExllamaV3Fields
+from larksong.api.settings.reasoning_field import ReasoningField
 from larksong.api.settings.schema_settings import SchemaFields
 from larksong.engine.backends.model_store import DEFAULT_MODEL
 
@@ -55,7 +56,7 @@ class Settings(ExllamaV3Fields, SchemaFields):
     forced_tokens: bool = Field(
         True, description="Take text that must come without asking the model for it, token by token."
     )
-    reasoning_field: Literal["reasoning_content", "reasoning", "both"] = Field(
+    reasoning_field: ReasoningField = Field(
         "reasoning_content", description="reasoning_content, reasoning or both: where answers have reasoning."
     )
     api_key: SecretStr | None = Field(

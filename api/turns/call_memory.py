@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from larksong.api.turns.prompt import ChatMessage
+from larksong.api.turns.chat_template import ChatMessage
 
 _KEPT_TOKENS = 4_000_000
 _KEPT_TURNS = 10_000

@@ -1,228 +1,32 @@
 """Compat mode: the calls that tabbyAPI's end parse finds, from documented behaviour alone.
 
 tabbyAPI reads a turn's tool text once, at its end, without the tools' schemas. `end_parse` does so;
-`CompatStream`
-gives the same bytes in a stream. A call that is not closed may yet be dropped by the rules, so a call
-is delivered
-when its closing marker has come: the first moment at which it is certain.
+`CompatStream` gives the same bytes in a stream. A call that is not closed may yet be dropped by the rules, so
+a call is delivered when its closing marker has come: the first moment at which it is certain.
 
 What a stream cannot follow: where a later call makes the whole end parse fail (a key of GLM without a value,
-values nested too deeply), no call of the turn counts for it. Calls that were delivered before stay,
-none follow,
-and a warning says so.
+values nested too deeply), no call of the turn counts for it. Calls that were delivered before stay, none
+follow, and a warning says so.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from itertools import zip_longest
-from typing import Any, NamedTuple
 
+from larksong.api.turns.compat_formats import (
+    FINAL_PIECES,
+    RECIPIENT,
+    CompatRules,
+    FoundCall,
+    NoCompat,
+    rules_of,
+)
 from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
 from larksong.api.turns.emitter import new_call_id
 
 
-class NoCompat(ValueError):
-    """A format that compat mode does not know."""
-
-
-class Found(NamedTuple):
-    """A call: its name, and its arguments as JSON text."""
-
-    name: str
-    arguments: str
-
-
-def coerce(raw: str) -> Any:
-    """A parameter's text as JSON where it is JSON, else as it is; blanks around it do not count."""
-    text = raw.strip()
-    if not text:
-        return ""
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
-
-
-def _dumped(arguments: Any) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
-
-
-# -- the formats: what a closed piece of tool text holds
-
-_FUNCTION = re.compile(r"<function=([^>\s]+)[^>]*>(.*?)</function>", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>\s]+)[^>]*>(.*?)</parameter>", re.DOTALL)
-_INVOKE = re.compile(r'<invoke\s+name="([^"]+)"[^>]*>(.*?)</invoke>', re.DOTALL)
-_NAMED = re.compile(r'<parameter\s+name="([^"]+)"[^>]*>(.*?)</parameter>', re.DOTALL)
-_KEY = re.compile(r"<arg_key>(.*?)</arg_key>", re.DOTALL)
-_VALUE = re.compile(r"<arg_value>(.*?)</arg_value>", re.DOTALL)
-_DSML_INVOKE = re.compile(r'<｜DSML｜invoke name="([^"]*)">(.*?)</｜DSML｜invoke>', re.DOTALL)
-_DSML_PARAMETER = re.compile(
-    r'<｜DSML｜parameter name="([^"]*)" string="(true|false)">(.*?)</｜DSML｜parameter>', re.DOTALL
-)
-_GEMMA = re.compile(r"<\|tool_call>call:([A-Za-z0-9_.-]+)\{(.*?)\}<tool_call\|>", re.DOTALL)
-_GEMMA_STRING = re.compile(r'<\|"\|>(.*?)<\|"\|>|"(?:\\.|[^"\\])*"', re.DOTALL)
-_GEMMA_KEY = re.compile(r"([A-Za-z0-9_]+):")
-_MISTRAL = re.compile(r"\[TOOL_CALLS\](\S+?)\[ARGS\](\{.*?)(?=\[TOOL_CALLS\]|\Z)", re.DOTALL)
-_RECIPIENT = re.compile(r"to=([^\s<]+)")
-
-
-def _qwen_functions(block: str) -> Iterator[Found]:
-    for function in _FUNCTION.finditer(block):
-        found = {key.strip(): coerce(value) for key, value in _PARAMETER.findall(function[2])}
-        yield Found(function[1], _dumped(found))
-
-
-def _minimax_invokes(block: str) -> Iterator[Found]:
-    for invoke in _INVOKE.finditer(block):
-        found = {key.strip(): coerce(value) for key, value in _NAMED.findall(invoke[2])}
-        yield Found(invoke[1], _dumped(found))
-
-
-def _glm_call(block: str) -> Iterator[Found]:
-    name = block.partition("<arg_key>")[0].strip()
-    if name:
-        pairs = zip_longest(_KEY.findall(block), _VALUE.findall(block))
-        found = {None if key is None else key.strip(): coerce(value) for key, value in pairs}
-        yield Found(name, _dumped(found))
-
-
-def _dsml_invokes(text: str) -> Iterator[Found]:
-    for invoke in _DSML_INVOKE.finditer(text):
-        name = invoke[1].strip()
-        if not name:
-            continue
-        found: dict[str, Any] = {}
-        for key, is_string, value in _DSML_PARAMETER.findall(invoke[2]):
-            found[key] = value
-            if is_string == "false":
-                with suppress(ValueError):
-                    found[key] = json.loads(value)
-        yield Found(name, _dumped(found))
-
-
-def _gemma_calls(text: str) -> Iterator[Found]:
-    for call in _GEMMA.finditer(text):
-        yield Found(call[1], _dumped(_gemma_arguments(call[2])))
-
-
-def _gemma_arguments(body: str) -> Any:
-    strings: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        strings.append(match[0] if match[1] is None else json.dumps(match[1], ensure_ascii=False))
-        return f"\0{len(strings) - 1}\0"
-
-    written = _GEMMA_KEY.sub(r'"\1":', _GEMMA_STRING.sub(keep, body))
-    written = re.sub(r"\0(\d+)\0", lambda match: strings[int(match[1])], written)
-    try:
-        return json.loads("{" + written + "}")
-    except (ValueError, IndexError):
-        return {}
-
-
-def _mistral_calls(text: str) -> Iterator[Found]:
-    for call in _MISTRAL.finditer(text):
-        try:
-            found = json.loads(call[2])
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            yield Found(call[1], _dumped(found))
-
-
-def _harmony_calls(text: str) -> Iterator[Found]:
-    for segment in text.split("<|call|>"):
-        header, marker, body = segment.partition("<|message|>")
-        recipient = _RECIPIENT.search(header)
-        if marker and recipient is not None:
-            written = body.strip()
-            with suppress(ValueError):
-                written = _dumped(json.loads(written))
-            yield Found(recipient[1].removeprefix("functions."), written)
-
-
-@dataclass(frozen=True)
-class _Rules:
-    """How a format's tool text is cut into pieces that are certain, and what they hold.
-
-    `closed`: such a piece, its content as the first group or the whole; `otherwise`: what the whole
-    text holds
-    where there was no such piece.
-    """
-
-    opener: str
-    closer: str
-    reasoning: tuple[str, str]
-    closed: re.Pattern[str]
-    calls: Callable[[str], Iterator[Found]]
-    otherwise: Callable[[str], Iterator[Found]] | None = None
-
-
-def _between(opener: str, closer: str) -> re.Pattern[str]:
-    return re.compile(re.escape(opener) + "(.*?)" + re.escape(closer), re.DOTALL)
-
-
-_THINK = ("<think>", "</think>")
-_GLM = _Rules("<tool_call>", "</tool_call>", _THINK, _between("<tool_call>", "</tool_call>"), _glm_call)
-_MISTRAL_RULES = _Rules(
-    "[TOOL_CALLS]",
-    "",
-    ("[THINK]", "[/THINK]"),
-    re.compile(r"(\[TOOL_CALLS\]\S+?\[ARGS\]\{.*?)(?=\[TOOL_CALLS\])", re.DOTALL),
-    _mistral_calls,
-)
-_FORMATS: dict[str, _Rules] = {
-    "qwen3_coder": _Rules(
-        "<tool_call>", "</tool_call>", _THINK,
-        _between("<tool_call>", "</tool_call>"), _qwen_functions, _qwen_functions,
-    ),
-    "glm_4_5": _GLM,
-    "glm_4_7": _GLM,
-    "minimax_m2": _Rules(
-        "<minimax:tool_call>", "</minimax:tool_call>", _THINK,
-        _between("<minimax:tool_call>", "</minimax:tool_call>"), _minimax_invokes,
-    ),
-    "deepseek_v4": _Rules(
-        "<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>", _THINK,
-        re.compile(f"({_DSML_INVOKE.pattern})", re.DOTALL), _dsml_invokes,
-    ),
-    "gemma4": _Rules(
-        "<|tool_call>", "<tool_call|>", ("<|channel>thought", "<channel|>"),
-        re.compile(f"({_GEMMA.pattern})", re.DOTALL), _gemma_calls,
-    ),
-    "mistral_v11": _MISTRAL_RULES,
-    "mistral_v13": _MISTRAL_RULES,
-    "harmony": _Rules("", "<|call|>", ("", ""), _between("", "<|call|>"), _harmony_calls),
-}  # fmt: skip
-_FINAL_PIECES = {"mistral_v11", "mistral_v13"}
-
-
-def compat_formats() -> tuple[str, ...]:
-    """The names of the formats that compat mode knows."""
-    return tuple(_FORMATS)
-
-
-def require_compat(format: str) -> None:
-    """Raises NoCompat for a format that compat mode does not know."""
-    _rules(format)
-
-
-def _rules(format: str) -> _Rules:
-    try:
-        return _FORMATS[format]
-    except KeyError:
-        raise NoCompat(f"compat mode knows {', '.join(_FORMATS)}, not {format!r}") from None
-
-
-# -- the one-shot parse
-
-
-def end_parse(format: str, tool_text: str) -> list[Found]:
+def end_parse(format: str, tool_text: str) -> list[FoundCall]:
     """The calls of a turn's tool text; none where reading one of them fails. Raises NoCompat."""
     try:
         return list(_every_call(format, tool_text))
@@ -241,8 +45,8 @@ def fails(format: str, tool_text: str) -> bool:
     return False
 
 
-def _every_call(format: str, text: str) -> Iterator[Found]:
-    rules = _rules(format)
+def _every_call(format: str, text: str) -> Iterator[FoundCall]:
+    rules = rules_of(format)
     if format in ("qwen3_coder", "glm_4_5", "glm_4_7", "minimax_m2"):
         blocks = rules.closed.findall(text)
         for block in blocks:
@@ -253,7 +57,7 @@ def _every_call(format: str, text: str) -> Iterator[Found]:
         yield from rules.calls(text)
 
 
-def _tags(rules: _Rules, tools: bool) -> list[str]:
+def _tags(rules: CompatRules, tools: bool) -> list[str]:
     """The tags that part the channels, the longest first."""
     of_calls = {rules.opener, rules.closer} if tools else set()
     return sorted({*rules.reasoning, *of_calls} - {""}, key=lambda tag: (-len(tag), tag))
@@ -261,7 +65,7 @@ def _tags(rules: _Rules, tools: bool) -> list[str]:
 
 def split(format: str, text: str, *, in_reasoning: bool = False, tools: bool = True) -> tuple[str, str, str]:
     """The content, the reasoning and the tool text of a whole turn; see `CompatStream`. Raises NoCompat."""
-    rules = _rules(format)
+    rules = rules_of(format)
     if format == "harmony":
         return _split_harmony(text)
     parts = {"content": "", "reasoning": "", "tool": ""}
@@ -297,16 +101,13 @@ def _split_harmony(text: str) -> tuple[str, str, str]:
         header, marker, body = message.partition("<|message|>")
         if not marker:
             continue
-        if _RECIPIENT.search(header):
+        if RECIPIENT.search(header):
             tool += f"{header}<|message|>{body}<|call|>"
         elif "analysis" in header:
             reasoning += body
         else:
             content += body
     return content, reasoning, tool
-
-
-# -- the stream
 
 
 class CompatStream:
@@ -323,7 +124,7 @@ class CompatStream:
         tools: bool = True,
         call_id: Callable[[], str] = new_call_id,
     ) -> None:
-        self._format, self._rules, self._call_id = format, _rules(format), call_id
+        self._format, self._rules, self._call_id = format, rules_of(format), call_id
         self._tags = _tags(self._rules, tools)
         if format == "harmony":
             self._tags = ["<|message|>", "<|end|>", "<|call|>", "<|return|>"]
@@ -410,7 +211,7 @@ class CompatStream:
         if tag == "<|message|>":
             if self._channel != "header":
                 self._text(tag, deltas)
-            elif _RECIPIENT.search(self._header):
+            elif RECIPIENT.search(self._header):
                 self._channel = "tool"
                 self._add_tool(f"{self._header}{tag}", deltas)
             else:
@@ -445,7 +246,7 @@ class CompatStream:
     def _piece(self, piece: re.Match[str]) -> str:
         return piece[0] if self._format == "harmony" else piece[1]
 
-    def _deliver(self, calls: Iterator[Found], deltas: list[Delta]) -> None:
+    def _deliver(self, calls: Iterator[FoundCall], deltas: list[Delta]) -> None:
         if self.warnings:
             return
         try:
@@ -469,7 +270,7 @@ class CompatStream:
             self._text(held, deltas)
         if self._format == "harmony" and self._channel == "tool":
             self._add_tool("<|call|>", deltas)
-        if self._format in _FINAL_PIECES:
+        if self._format in FINAL_PIECES:
             self._deliver(self._rules.calls("".join(self._tool)), deltas)
         elif self._all_tool is not None and self._rules.otherwise is not None:
             self._deliver(self._rules.otherwise("".join(self._all_tool)), deltas)

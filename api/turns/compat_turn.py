@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from larksong.api.turns.compat import CompatStream
 from larksong.api.turns.deltas import Delta
-from larksong.engine.backends.base import Step
+from larksong.engine.backends.base import Finish, Step
 from larksong.engine.vocabulary import Vocabulary
 
 SCHEMA_BLIND = (
@@ -30,19 +30,17 @@ class CompatTurn:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._masked = masked
 
-    def step(self, step: Step) -> list[Delta]:
-        """The deltas of one token."""
-        if step.text:
-            return self._stream.feed(self._decoder.decode(step.text))
-        return self._stream.feed(self._markers.get(step.token, ""))
-
-    def finish(self) -> list[Delta]:
-        """The last deltas."""
-        rest = self._stream.feed(self._decoder.decode(b"", True))
-        return [*rest, *self._stream.finish()]
+    def feed(self, item: Step | Finish) -> list[Delta]:
+        """The deltas of one token, or of the end."""
+        if isinstance(item, Finish):
+            rest = self._stream.feed(self._decoder.decode(b"", True))
+            return [*rest, *self._stream.finish()]
+        if item.text:
+            return self._stream.feed(self._decoder.decode(item.text))
+        return self._stream.feed(self._markers.get(item.token, ""))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the client should know of the whole turn, after `finish`."""
+        """What the client should know of the whole turn, after its end."""
         blind = (SCHEMA_BLIND,) if self._masked and self._stream.calls else ()
         return (*blind, *self._stream.warnings)

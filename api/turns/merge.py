@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import TypeVar
 
-from larksong.api.turns.generation import Turn, TurnEnd, TurnStep
+from larksong.api.turns.turn import Turn, TurnEnd, TurnStep
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from larksong.api.turns.call_memory import CallMemory, WrittenTurn
-from larksong.api.turns.prompt import ChatMessage, ChatTemplate
+from larksong.api.turns.chat_template import ChatMessage, ChatTemplate
 from larksong.api.turns.quoting import Quoting, spellings, unused_character
 from larksong.engine.backends.base import Backend
 from larksong.engine.backends.encoding import encoded, text_ids
@@ -36,7 +36,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _TurnMarks:
     """Marks of a remembered turn: `before` in the message before it, `calls` in the names of its calls."""
 
     turn: WrittenTurn
@@ -120,7 +120,7 @@ class PromptWriter:
             return encoded(self._backend.tokenizer, text)
         return text_ids(self._backend.tokenizer, self._backend.vocabulary, text)
 
-    def _with_turns(self, text: str, places: Sequence[_Place], wire: WireFormat, cut: str) -> list[Piece]:
+    def _with_turns(self, text: str, places: Sequence[_TurnMarks], wire: WireFormat, cut: str) -> list[Piece]:
         """The prompt's text with the remembered turns as tokens, where the text tells where they belong."""
         pieces: list[Piece] = []
         done = 0
@@ -151,7 +151,7 @@ class PromptWriter:
             done = end
         return [*pieces, text[done:]]
 
-    def _region(self, text: str, place: _Place, wire: WireFormat, done: int) -> tuple[int, int] | None:
+    def _region(self, text: str, place: _TurnMarks, wire: WireFormat, done: int) -> tuple[int, int] | None:
         """Where the turn stands in the text: from behind the role's header up to what ends a turn."""
         begin = done
         if place.before is not None and (before := text.find(place.before, done)) >= 0:
@@ -199,10 +199,12 @@ def _role_header(header: str, wire: WireFormat) -> str:
     return header.partition(wire.reasoning[0])[0] if wire.reasoning else header
 
 
-def _mark(messages: list[dict[str, Any]], turns: Sequence[WrittenTurn | None], place: str) -> list[_Place]:
+def _mark(
+    messages: list[dict[str, Any]], turns: Sequence[WrittenTurn | None], place: str
+) -> list[_TurnMarks]:
     """Mark the places of remembered turns: in the text before each, and in the names of its calls."""
     numbers = itertools.count()
-    places: list[_Place] = []
+    places: list[_TurnMarks] = []
     for index, turn in enumerate(turns):
         if turn is None:
             continue
@@ -218,7 +220,7 @@ def _mark(messages: list[dict[str, Any]], turns: Sequence[WrittenTurn | None], p
             call["function"]["name"] += name
         if turn.reasoning and not messages[index].get("reasoning_content"):
             messages[index]["reasoning_content"] = turn.reasoning
-        places.append(_Place(turn, before, names))
+        places.append(_TurnMarks(turn, before, names))
     return places
 
 

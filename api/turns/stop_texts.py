@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from larksong.api.turns.deltas import ContentDelta, Delta
 
 
-class StopText:
+class StopTexts:
     """Passes deltas on up to the first of `stops`; holds back text that may be the beginning of one."""
 
     def __init__(self, stops: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from selenium.webdriver.chrome.service import Service
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.backends.replay import ReplayBackend

@@ -14,7 +14,7 @@ from tokenizers import AddedToken
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.encoding import text_ids

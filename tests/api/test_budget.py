@@ -14,7 +14,7 @@ from jsonschema import validate
 
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.grammars import wire_format
 from tests.api.serving import Recorded, Served, serving
 

@@ -8,7 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from larksong.api.cli import app
-from larksong.api.turns.compat import compat_formats, end_parse, split
+from larksong.api.turns.compat import end_parse, split
+from larksong.api.turns.compat_formats import compat_formats
 from larksong.api.turns.compat_turn import SCHEMA_BLIND
 from larksong.grammars import wire_format
 from tests.api.serving import Served, serving

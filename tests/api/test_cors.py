@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from larksong.api.cli import app
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from tests.api.serving import Served, serving
 
 PAGE = "https://chat.example.org"

@@ -11,7 +11,7 @@ from schemathesis.checks import not_a_server_error
 
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.encoding import text_ids
 from larksong.grammars import wire_format

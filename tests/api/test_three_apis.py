@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.turns.accumulate import accumulate
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import Tool, wire_format

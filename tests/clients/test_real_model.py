@@ -15,7 +15,7 @@ import pytest
 
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.model_store import find_model
 from larksong.engine.backends.transformers import TransformersBackend
 from larksong.grammars import wire_format

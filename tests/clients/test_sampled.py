@@ -13,7 +13,7 @@ import pytest
 
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.transformers import TransformersBackend
 from larksong.grammars import wire_format
 from tests.support.tiny_model import write_tiny_model

@@ -15,7 +15,7 @@ import numpy as np
 
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.exllamav3.backend import ExllamaV3Backend
 from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 from larksong.grammars import wire_format

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from larksong.api.turns.chat_template import _environment
 from larksong.api.turns.deltas import CallDelta, ContentDelta, ReasoningDelta
 from larksong.api.turns.emitter import DeltaEmitter
-from larksong.api.turns.prompt import _environment
 from larksong.engine.engine import Engine
 from larksong.engine.events import ParseEvent
 from larksong.engine.vocabulary import Vocabulary

@@ -9,9 +9,10 @@ from itertools import pairwise
 from typing import Any
 
 from larksong.api.openai_chat.requests import turn_request
-from larksong.api.openai_chat.responses import AnswerStyle, Totals, completion
+from larksong.api.openai_chat.responses import AnswerStyle, completion
 from larksong.api.openai_chat.schemas import ChatRequest
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
+from larksong.api.turns.totals import Totals
 from larksong.engine.backends.base import Generation
 from larksong.engine.backends.encoding import text_ids
 from larksong.grammars import wire_format

@@ -264,7 +264,7 @@ def _with_member(schema: Mapping[str, Any], name: str, member: Schema) -> Schema
 
 
 @dataclass(frozen=True)
-class Turn:
+class SampleTurn:
     """What a model writes: calls as (name, arguments), or the review in their place."""
 
     calls: tuple[tuple[str, dict[str, Any]], ...]
@@ -278,12 +278,12 @@ class Turn:
 
 
 @lru_cache(maxsize=256)
-def turn(number: int) -> Turn:
+def turn(number: int) -> SampleTurn:
     """The turn of this number: 0 is the standard one, each other has values of its own."""
     return _STANDARD if number == 0 else _other_turn(number)
 
 
-def _standard() -> Turn:
+def _standard() -> SampleTurn:
     path = "services/ingest/retry.py"
     tasks: list[dict[str, Any]] = [
         {
@@ -342,8 +342,10 @@ def _standard() -> Turn:
     return _turn(tasks, path, _STANDARD_FILE, "create", review)
 
 
-def _turn(tasks: list[dict[str, Any]], path: str, content: str, mode: str, review: dict[str, Any]) -> Turn:
-    return Turn(
+def _turn(
+    tasks: list[dict[str, Any]], path: str, content: str, mode: str, review: dict[str, Any]
+) -> SampleTurn:
+    return SampleTurn(
         calls=(
             ("todo_write", {"todos": tasks, "merge": False}),
             ("write", {"path": path, "content": content, "mode": mode}),
@@ -352,7 +354,7 @@ def _turn(tasks: list[dict[str, Any]], path: str, content: str, mode: str, revie
     )
 
 
-def _other_turn(number: int) -> Turn:
+def _other_turn(number: int) -> SampleTurn:
     passages = _passages()
     module, content = passages[number % len(passages)]
     sentences = [_SENTENCES[(3 * number + offset) % len(_SENTENCES)] for offset in range(3)]

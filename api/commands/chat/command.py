@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from larksong.api.commands.chat import example_tools
-from larksong.api.commands.chat.tools import ToolsFileError, load_tools, module_tools
+from larksong.api.commands.chat.tools import ChatTool, ToolsFileError, load_tools, module_tools
 from larksong.api.commands.model import loaded
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.command_errors import fail
 from larksong.api.settings.flags import load_settings
 from larksong.api.settings.settings import Settings
+
+if TYPE_CHECKING:
+    import openai
 
 _DEFAULT: str = Settings.model_fields["model"].default
 
@@ -71,14 +74,11 @@ def chat(
     try:
         import openai
 
-        from larksong.api.commands.chat.talk import Talk, reason
+        from larksong.api.commands.chat.talk import Talk
     except ModuleNotFoundError as error:
         fail(f"the chat needs {error.name}: pip install 'larksong[demo]'")
     console = Console(highlight=False)
-    try:
-        chosen = load_tools(tools) if tools is not None else module_tools(example_tools)
-    except ToolsFileError as error:
-        fail(str(error))
+    chosen = _tools(tools)
     names = [tool.name for tool in chosen]
     if tool_choice not in (None, "auto", "required", "none", *names):
         fail(f"--tool-choice must be auto, required, none or a tool ({', '.join(names)}), not {tool_choice}")
@@ -89,16 +89,7 @@ def chat(
     choice = tool_choice or ("required" if small else "auto")
     with _server(settings, url, console) as base_url:
         client = openai.OpenAI(base_url=base_url, api_key=api_key or "none needed", max_retries=0)
-        try:
-            served = [each.id for each in client.models.list().data]
-        except openai.NotFoundError as error:
-            fail(f"no API at {base_url}: {reason(error)}. Does its URL end in /v1?")
-        except (AttributeError, TypeError):  # of HTML, or of other JSON
-            fail(f"no API at {base_url}: it does not list models. Does its URL end in /v1?")
-        except openai.AuthenticationError as error:
-            fail(f"{base_url} wants another --api-key: {reason(error)}")
-        except openai.OpenAIError as error:
-            fail(f"no answer from {base_url}: {reason(error)}")
+        served = _models(client, base_url)
         name = model if url is not None and model is not None else next(iter(served), None)
         if name is None:
             fail(f"{base_url} lists no models: name one with --model")
@@ -125,6 +116,32 @@ def chat(
             run_all=run,
             options={"max_tokens": max_tokens, "temperature": temperature, **own},
         ).loop()
+
+
+def _tools(file: Path | None) -> list[ChatTool]:
+    """The tools of a file, or those to play with."""
+    try:
+        return load_tools(file) if file is not None else module_tools(example_tools)
+    except ToolsFileError as error:
+        fail(str(error))
+
+
+def _models(client: openai.OpenAI, base_url: str) -> list[str]:
+    """The names of the server's models."""
+    import openai
+
+    from larksong.api.commands.chat.talk import reason
+
+    try:
+        return [each.id for each in client.models.list().data]
+    except openai.NotFoundError as error:
+        fail(f"no API at {base_url}: {reason(error)}. Does its URL end in /v1?")
+    except (AttributeError, TypeError):  # of HTML, or of other JSON
+        fail(f"no API at {base_url}: it does not list models. Does its URL end in /v1?")
+    except openai.AuthenticationError as error:
+        fail(f"{base_url} wants another --api-key: {reason(error)}")
+    except openai.OpenAIError as error:
+        fail(f"no answer from {base_url}: {reason(error)}")
 
 
 @contextmanager

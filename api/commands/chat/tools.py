@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError, validate_call
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 
-from larksong.api.commands.input import NoTools, listed_tools
+from larksong.api.commands.input import UnreadableTools, listed_tools
 from larksong.api.errors import field_path
 from larksong.api.openai_chat.schemas import ToolSpec
 
@@ -68,7 +68,7 @@ def load_tools(file: Path) -> list[ChatTool]:
     try:
         where, specs = listed_tools(listed)
         TypeAdapter(list[ToolSpec]).validate_python(specs)
-    except NoTools as error:
+    except UnreadableTools as error:
         raise ToolsFileError(f"{file}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]

@@ -6,7 +6,7 @@ from rich.console import Console
 from larksong.api.commands.demo import run
 from larksong.api.settings.models import load_model
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.grammars import wire_format
 from tests.api.serving import Recorded
 

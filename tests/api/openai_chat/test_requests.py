@@ -5,7 +5,7 @@ import pytest
 from larksong.api.errors import ApiError
 from larksong.api.openai_chat.requests import call_policy, refusal, turn_request
 from larksong.api.openai_chat.schemas import ChatRequest
-from larksong.api.turns.prompt import TemplateRefusal
+from larksong.api.turns.chat_template import TemplateRefusal
 from larksong.engine.backends.base import Sampling
 from larksong.engine.backends.errors import PromptTooLong
 from larksong.grammars import CallPolicy, wire_format

@@ -8,16 +8,8 @@ from typing import Any
 import pytest
 
 from larksong.api.offline.parse import collected, parse_record
-from larksong.api.turns.compat import (
-    CompatStream,
-    Found,
-    NoCompat,
-    coerce,
-    compat_formats,
-    end_parse,
-    fails,
-    split,
-)
+from larksong.api.turns.compat import CompatStream, end_parse, fails, split
+from larksong.api.turns.compat_formats import FoundCall, NoCompat, coerce, compat_formats
 from larksong.grammars import wire_format
 
 FORMATS = pytest.mark.parametrize("name", compat_formats())
@@ -130,7 +122,7 @@ def text(name: str, rng: Random) -> str:
 
 def streamed(
     name: str, text: str, rng: Random, in_reasoning: bool
-) -> tuple[str, str, list[Found], list[str]]:
+) -> tuple[str, str, list[FoundCall], list[str]]:
     stream = CompatStream(name, in_reasoning=in_reasoning)
     deltas = []
     at = 0
@@ -139,7 +131,9 @@ def streamed(
         deltas += stream.feed(text[at : at + size])
         at += size
     found = collected([*deltas, *stream.finish()])
-    calls = [Found(call["function"]["name"], call["function"]["arguments"]) for call in found["tool_calls"]]
+    calls = [
+        FoundCall(call["function"]["name"], call["function"]["arguments"]) for call in found["tool_calls"]
+    ]
     return found["content"], found["reasoning_content"], calls, stream.warnings
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from larksong.api.turns.prompt import ChatTemplate
+from larksong.api.turns.chat_template import ChatTemplate
 from larksong.grammars import wire_format
 from tests.support.families import FAMILIES, Family
 

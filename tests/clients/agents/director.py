@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.base import Finish, Generation, Step
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.grammars import wire_format

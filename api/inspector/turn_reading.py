@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from larksong.api.inspector.cutting import Cutting
-from larksong.api.inspector.schemas import Assembled, CallTail, Page, StepShape, Terminal
+from larksong.api.inspector.schemas import Assembled, CallTail, Page, StepShape, TerminalShape
 from larksong.api.inspector.sources import Source
 from larksong.api.openai_chat.schemas import EventInfo
 from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, Delta, ReasoningDelta
@@ -21,7 +21,7 @@ FEW = 12  # allowed tokens that are named
 TAIL = 20_000  # characters of an assembled text that a page begins with
 
 
-class Reading:
+class TurnReading:
     """One turn. `case`: a line for `larksong parse`, whose text is spelled from the tokens where it has none.
 
     Thread-safe. Masks and terminals are looked up when a page is asked for, so a long text is read fast.
@@ -169,7 +169,7 @@ def _depth(configuration: Configuration) -> int:
     return deepest
 
 
-def _terminal(terminal: LiveTerminal) -> Terminal:
+def _terminal(terminal: LiveTerminal) -> TerminalShape:
     return {"name": terminal.name, "role": terminal.role.value, "text": terminal.text}
 
 

@@ -8,7 +8,9 @@ from tokenizers import AddedToken
 
 from larksong.api.http.metrics import Metrics
 from larksong.api.openai_chat.logprobs import LogprobWriter
-from larksong.api.turns.generation import Model, Turn, TurnEnd, TurnPlan, TurnRequest
+from larksong.api.turns.model import Model
+from larksong.api.turns.request import TurnRequest
+from larksong.api.turns.turn import Turn, TurnEnd, TurnPlan
 from larksong.engine.backends.base import Finish, Sampling, Step
 from larksong.engine.backends.replay import ReplayBackend
 from larksong.engine.events import Content

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from larksong.api.anthropic.requests import asked
+from larksong.api.anthropic.requests import translated
 from larksong.api.anthropic.schemas import MessagesRequest
 from larksong.api.errors import ApiError
 from larksong.api.openai_chat.schemas import ChatRequest
@@ -14,7 +14,7 @@ from larksong.api.openai_chat.schemas import ChatRequest
 
 def chat(**fields: Any) -> ChatRequest:
     body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], **fields}
-    return asked(MessagesRequest.model_validate(body)).chat
+    return translated(MessagesRequest.model_validate(body)).chat
 
 
 def test_thinking_is_left_to_the_chat_template_where_nothing_is_said() -> None:

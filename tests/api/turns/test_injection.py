@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from larksong.api.openai_chat.history import template_messages
 from larksong.api.openai_chat.messages import Message
 from larksong.api.turns.call_memory import CallMemory
-from larksong.api.turns.prompt import ChatTemplate
+from larksong.api.turns.chat_template import ChatTemplate
 from larksong.api.turns.prompt_writer import PromptWriter
 from larksong.api.turns.quoting import Quoting
 from larksong.engine.backends.replay import ReplayBackend

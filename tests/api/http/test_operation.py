@@ -352,7 +352,7 @@ def test_a_wrong_setting_is_told_with_its_source(monkeypatch: pytest.MonkeyPatch
 
 _SERVER = """
 import sys, uvicorn
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
 from larksong.grammars import wire_format

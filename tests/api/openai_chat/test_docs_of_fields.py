@@ -11,7 +11,7 @@ from pydantic import AliasChoices, ValidationError
 
 from larksong.api.openai_chat.schemas import ChatRequest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| `") and line.count("|") == 7]
 
 

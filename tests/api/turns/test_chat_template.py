@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from larksong.api.turns.prompt import ChatTemplate, TemplateRefusal
+from larksong.api.turns.chat_template import ChatTemplate, TemplateRefusal
 from larksong.grammars import Tool, wire_format
 
 HERMES = wire_format("hermes")

@@ -19,13 +19,13 @@ from larksong.api.offline.parse import parse_record
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
-from larksong.api.turns.generation import Model
+from larksong.api.turns.model import Model
 from larksong.engine.backends.encoding import text_ids
 from larksong.engine.packed import count_ids
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from tests.api.serving import Recorded, Served, serving
 
-STATIC = Path(__file__).parents[2] / "api" / "inspector" / "static"
+STATIC = Path(__file__).parents[3] / "api" / "inspector" / "static"
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
