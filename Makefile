@@ -7,13 +7,15 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c c
 # Idle OpenMP threads that spin take the cores from the server, the tests and the grammar work.
 export OMP_WAIT_POLICY ?= PASSIVE
 export TOKENIZERS_PARALLELISM ?= false
+# Compiled modules are kept, whatever the environment says: every process of the tests imports the same ones.
+export PYTHONDONTWRITEBYTECODE :=
 
 ARGS ?=
 # Processes that run tests side by side; 0 runs them in one, for a debugger.
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-model test-compat test-schema test-budget test-masks test-clients test-agents
+.PHONY: help demo serve test test-model test-compat test-schema test-formats test-budget test-masks test-clients test-agents
 .PHONY: test-llama-stack test-browser test-api test-judges test-drafts test-gpu load bench bench-formats bench-server
 .PHONY: bench-maskbench bench-keywords lint types pictures figures notebook clean
 
@@ -27,7 +29,7 @@ serve: $(VENV)/stamp-demo  ## start the server with the small model (ARGS="--por
 	$(BIN)/larksong serve $(ARGS)
 
 test: $(VENV)/stamp-dev  ## run the tests (ARGS="tests/engine -k name" JOBS=0)
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 
 test-model: $(VENV)/stamp-dev  ## run the tests that need the real model
 	$(BIN)/python -m pytest -m model --timeout 3600 $(ARGS)
@@ -37,6 +39,9 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 
 test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, and 12,000 generated ones, compared with jsonschema
 	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py tests/grammars/test_generated_instances.py -k "random_schemas or generated" --timeout 36000 $(ARGS)
+
+test-formats: $(VENV)/stamp-dev  ## the properties of `make test` for all wire formats, with ten times as many examples
+	LARKSONG_FORMATS=all LARKSONG_EXAMPLES=10 LARKSONG_EVERY=1 $(BIN)/python -m pytest tests/engine tests/grammars tests/api -n $(JOBS) --dist worksteal --timeout 36000 $(ARGS)
 
 test-budget: $(VENV)/stamp-dev  ## 10,000 random walks a format that must finish within their budgets
 	LARKSONG_EXAMPLES=500 $(BIN)/python -m pytest tests/engine/test_budget.py -k random_walks --timeout 36000 $(ARGS)

@@ -139,7 +139,7 @@ def _responses(url: str, tools: list[Tool], limit: int) -> Told:
 
 
 @given(data=st.data(), before=st.sampled_from(["", "I look.\n", "<think>Well, é😀</think>\n"]))
-@examples(20)
+@examples(10)
 def test_the_streams_of_the_three_apis_carry_the_same_calls(
     spoken: tuple[str, Spoken], data: st.DataObject, before: str
 ) -> None:

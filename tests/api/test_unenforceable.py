@@ -15,8 +15,9 @@ import pytest
 from larksong.api.turns import validation
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.api.turns.validation import broken_here, broken_keywords
-from larksong.grammars import Limits, format_names, wire_format
+from larksong.grammars import Limits, wire_format
 from tests.api.serving import Served, serving
+from tests.support.formats import TRIED
 
 PARAMETERS = {
     "type": "object",
@@ -46,7 +47,7 @@ def call(format: str, code: str) -> str:
     return wire_format(format).render_call("book", {"code": code})
 
 
-@pytest.fixture(scope="module", params=format_names())
+@pytest.fixture(scope="module", params=TRIED)
 def server(request: pytest.FixtureRequest) -> Iterator[Served]:
     """Writes in turn a call that keeps the pattern and one that breaks it."""
     texts = [call(request.param, code) for code in ("aa", "ab")]

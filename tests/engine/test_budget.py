@@ -14,10 +14,11 @@ from larksong.engine.engine import Engine
 from larksong.engine.events import Content, FunctionOpen, ParseEvent
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.calls import Call
 from tests.support.emitted import emitted_calls
 from tests.support.examples import examples
+from tests.support.formats import every_format, every_kind, every_notation
 from tests.support.masks import allowed
 from tests.support.random_tools import grammar_of, of_kind, policies, some_tools
 from tests.support.schemas import meaning
@@ -25,7 +26,6 @@ from tests.support.turns import TOOLS, WEATHER
 from tests.support.vocabularies import cut, cut_with_markers, vocabulary
 from tests.support.walks import Walker
 
-FORMATS = pytest.mark.parametrize("name", format_names())
 MARKERS = ("<tool_call>", "</tool_call>")
 PIECES = (
     *(
@@ -114,7 +114,7 @@ def check(calls: list[Call], tools: list[Tool]) -> None:
         Draft202012Validator(meaning(by_name[call.name].parameters, closed=True)).validate(call.arguments)
 
 
-@FORMATS
+@every_kind
 @given(
     some_tools(),
     policies,
@@ -137,7 +137,7 @@ def test_random_walks_finish_all_calls(
     assert set(budgeted.finished_calls) <= set(range(len(calls)))
 
 
-@FORMATS
+@every_format
 @given(some_tools(), policies, st.randoms(use_true_random=False), st.just(0) | st.integers(0, 40))
 @examples(2)
 def test_random_walks_over_a_real_vocabulary_finish_all_calls(
@@ -162,7 +162,7 @@ def smollm2_walks(smollm2_vocabulary: Vocabulary) -> tuple[Engine, Walker]:
     return Engine(smollm2_vocabulary), Walker(smollm2_vocabulary)
 
 
-@FORMATS
+@every_kind
 @given(st.randoms(use_true_random=False), st.integers(1, 120))
 @examples(20)
 def test_masks_are_the_plain_ones_less_what_leads_too_far(name: str, rng: Random, left: int) -> None:
@@ -182,7 +182,7 @@ def test_masks_are_the_plain_ones_less_what_leads_too_far(name: str, rng: Random
         assert at.needed() <= limit if token in kept else at.needed() >= limit - 1
 
 
-@FORMATS
+@every_format
 def test_far_from_the_limit_the_mask_is_the_matchers_own(name: str) -> None:
     inner = matcher(name)
     rng = Random(4)
@@ -195,7 +195,7 @@ def _same(left: object, right: object) -> None:
     assert left is right
 
 
-@FORMATS
+@every_format
 def test_below_what_is_needed_masks_still_lead_towards_the_end(name: str) -> None:
     inner = matcher(name)
     needed = inner.needed()
@@ -207,7 +207,7 @@ def test_below_what_is_needed_masks_still_lead_towards_the_end(name: str) -> Non
     assert budgeted.finished
 
 
-@FORMATS
+@every_format
 def test_without_a_budget_a_turn_is_an_honest_prefix(name: str) -> None:
     inner = matcher(name)
     needed = inner.needed()
@@ -329,7 +329,7 @@ def test_no_call_begins_that_could_not_be_finished() -> None:
 # -- back and forth
 
 
-@FORMATS
+@every_format
 def test_rollback_gives_the_tokens_back(name: str) -> None:
     rng = Random(3)
     budgeted = Budgeted(matcher(name), 80)
@@ -389,7 +389,7 @@ HUGE = {
 }
 
 
-@FORMATS
+@every_notation
 @pytest.mark.parametrize("kind", HUGE)
 def test_an_end_too_far_away_is_out_of_reach_and_costs_no_time(name: str, kind: str) -> None:
     value = HUGE[kind]
@@ -410,7 +410,7 @@ def test_an_end_too_far_away_is_out_of_reach_and_costs_no_time(name: str, kind: 
     assert time.thread_time() - began < 60  # without a limit it takes minutes
 
 
-@FORMATS
+@every_kind
 def test_so_many_calls_that_they_never_end_cost_no_time(name: str) -> None:
     began = time.thread_time()
     assert matcher(name, policy=CallPolicy(required=True, min_calls=10**9)).needed() == FOREVER

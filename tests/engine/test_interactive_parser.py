@@ -6,7 +6,6 @@ matcher allows are the terminals that its parser accepts; Lark steps its own tab
 
 from random import Random
 
-import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from lark import Token
@@ -17,10 +16,11 @@ from larksong.engine.errors import GrammarConflict
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Literal
 from larksong.engine.matcher import Matcher
-from larksong.grammars import CallPolicy, Tool, format_names
+from larksong.grammars import CallPolicy, Tool
 from larksong.grammars.json_rules import json_grammar
 from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
+from tests.support.formats import every_kind
 from tests.support.grammars import TooManyTerminals, ended, grammar, lark_parser, lettered, some_rules
 from tests.support.masks import allowed
 from tests.support.random_tools import grammar_of
@@ -91,9 +91,9 @@ def walk(pair: Pair, rng: Random, steps: int) -> int:
     return wider
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @given(st.lists(parameters(), min_size=1, max_size=2), st.booleans(), st.integers(0, 2**32))
-@examples(30)
+@examples(12)
 def test_with_attributes_the_engine_accepts_a_part_of_what_lark_does(
     name: str, schemas: list[dict[str, object]], required: bool, seed: int
 ) -> None:

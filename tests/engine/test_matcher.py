@@ -24,9 +24,10 @@ from larksong.engine.events import (
 from larksong.engine.grammar.terminals import JsonString, Literal, Role, TextUntil
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.calls import joined, read
 from tests.support.examples import examples
+from tests.support.formats import every_kind
 from tests.support.grammars import grammar
 from tests.support.masks import allowed
 from tests.support.turns import CALLS, TOOLS
@@ -62,7 +63,7 @@ PREFIX = b'<tool_call>\n{"name": "get_weather", "arguments": {"city": "'
 # -- back and forth
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @given(st.integers(0, 2**32), st.lists(st.integers(0, 12), max_size=6))
 @examples(25)
 def test_rollback_leads_to_where_the_matcher_was(name: str, seed: int, steps: list[int]) -> None:
@@ -126,7 +127,7 @@ def test_rollback_into_an_open_value_keeps_its_readings_apart() -> None:
     assert feed(one, b"!") == [Text(b"1!")]
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @given(st.integers(0, 2**32))
 @examples(20)
 def test_forks_go_their_own_ways(name: str, seed: int) -> None:

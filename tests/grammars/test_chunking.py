@@ -10,7 +10,7 @@ from larksong.engine.events import ParseEvent
 from larksong.grammars import Tool, format_names, wire_format
 from tests.support.calls import joined, turn
 from tests.support.cuts import Steps, every_cut, run, turns, with_content
-from tests.support.examples import examples
+from tests.support.examples import examples, times
 from tests.support.markers import MARKERS
 from tests.support.turns import CALLS, TOOLS
 
@@ -22,27 +22,27 @@ def told(steps: Steps) -> list[ParseEvent]:
 @pytest.mark.parametrize("name", format_names())
 @pytest.mark.parametrize("markers", [(), MARKERS], ids=["markers in letters", "markers by id"])
 @given(st.data(), st.integers(0, 2**32))
-@examples(6)
+@examples(4)
 def test_every_cut_of_a_turn_gives_the_same_events(
     name: str, markers: tuple[str, ...], data: st.DataObject, seed: int
 ) -> None:
     tools, text = data.draw(turns(name))
     cuts = every_cut(text.encode(), Random(seed), markers)
-    one, *others = [told(run(name, tools, cut_up, markers)) for cut_up in cuts]
+    one, *others = map(told, run(name, tools, cuts, markers))
     assert all(other == one for other in others)
     turn(one)
 
 
 @pytest.mark.parametrize("name", format_names())
 @pytest.mark.parametrize("markers", [(), MARKERS], ids=["markers in letters", "markers by id"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(times(1)))
 def test_a_long_turn_gives_the_same_events_however_it_is_cut(
     name: str, markers: tuple[str, ...], seed: int
 ) -> None:
     wire = wire_format(name)
     text = with_content(wire, "Let me see…\n", wire.render_calls(CALLS))
-    for cut_up in every_cut(text.encode(), Random(seed), markers):
-        found = turn(told(run(name, TOOLS, cut_up, markers)))
+    for steps in run(name, TOOLS, every_cut(text.encode(), Random(seed), markers), markers):
+        found = turn(told(steps))
         assert found.content == "Let me see…\n".encode()
         assert [(call.name, call.arguments) for call in found.calls] == CALLS
 
@@ -82,7 +82,7 @@ def test_a_value_of_an_open_type_is_the_same_however_it_is_cut(value: str, schem
     for last in ("</function>", "<parameter=w>\n1\n</parameter>\n</function>"):
         text = f"<tool_call>\n<function=f>\n<parameter=v>\n{value}\n</parameter>\n{last}\n</tool_call>"
         cuts = every_cut(text.encode(), Random(0)) + every_cut(text.encode(), Random(1))[1:3]
-        found = [told(run("qwen3_coder", [tool], cut_up)) for cut_up in cuts]
+        found = [told(steps) for steps in run("qwen3_coder", [tool], cuts)]
         assert all(other == found[0] for other in found)
         (call,) = turn(found[0]).calls
         assert call.arguments is not None

@@ -1,7 +1,6 @@
 """Every wire format: what its masks allow is valid, what it writes is read back, open and strict agree."""
 
 import json
-import os
 from random import Random
 from typing import Any
 
@@ -16,6 +15,8 @@ from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, InvalidToolName, Tool, format_names, wire_format
 from larksong.grammars.formats.deepseek_dsml import DSML
 from tests.support.calls import Call, Turn, read
+from tests.support.examples import times
+from tests.support.formats import every_format
 from tests.support.markers import BY_ID, BY_LETTERS, MARKERS
 from tests.support.masks import allowed
 from tests.support.schemas import meaning
@@ -23,10 +24,8 @@ from tests.support.turns import CALLS, TOOLS
 from tests.support.vocabularies import cut_with_markers, text_of, vocabulary
 from tests.support.walks import Walker
 
-FORMATS = pytest.mark.parametrize("name", format_names())
 BOTH = pytest.mark.parametrize("of", [BY_LETTERS, BY_ID], ids=["markers in letters", "markers by id"])
 ENGINES = {of: Engine(of) for of in (BY_LETTERS, BY_ID)}
-FACTOR = int(os.environ.get("LARKSONG_EXAMPLES", "1"))
 POLICIES = (
     CallPolicy(),
     CallPolicy(required=True),
@@ -77,7 +76,7 @@ def told(events: Any) -> Turn:
     return found
 
 
-@FORMATS
+@every_format
 @BOTH
 @pytest.mark.parametrize("seed", range(3))
 def test_calls_as_the_family_writes_them_are_allowed_and_read_back(
@@ -113,9 +112,9 @@ def test_the_token_inside_dsmls_markers_may_be_written_and_is_data_in_values(nam
     assert [(call.name, call.arguments) for call in told([*events, *matcher.finish()]).calls] == calls
 
 
-@FORMATS
+@every_format
 @BOTH
-@pytest.mark.parametrize("seed", range(4 * FACTOR))
+@pytest.mark.parametrize("seed", range(times(4)))
 def test_walks_over_allowed_tokens_are_valid_and_the_open_build_reads_them_alike(
     name: str, of: Vocabulary, seed: int
 ) -> None:
@@ -161,7 +160,7 @@ def test_walks_over_allowed_tokens_are_valid_and_the_open_build_reads_them_alike
         assert told([*by_letters.feed(text), *by_letters.finish()]) == found
 
 
-@FORMATS
+@every_format
 @BOTH
 def test_reasoning_comes_before_required_calls(name: str, of: Vocabulary) -> None:
     wire = wire_format(name)
@@ -187,7 +186,7 @@ def test_reasoning_comes_before_required_calls(name: str, of: Vocabulary) -> Non
     assert (found.reasoning, len(found.calls)) == (b"Well.", 2)
 
 
-@FORMATS
+@every_format
 @BOTH
 def test_a_call_may_come_inside_reasoning(name: str, of: Vocabulary) -> None:
     wire = wire_format(name)
@@ -198,7 +197,7 @@ def test_a_call_may_come_inside_reasoning(name: str, of: Vocabulary) -> None:
     assert (found.reasoning, len(found.calls)) == (b"I look. ", 1)
 
 
-@FORMATS
+@every_format
 def test_markers_that_are_tokens_are_masked_inside_values_and_their_letters_are_data(name: str) -> None:
     wire = wire_format(name)
     data = "a <tool_call> </arg_value> </tool_call> [TOOL_CALLS] <tool_call|> <|call|> <think>"
@@ -216,7 +215,7 @@ def test_markers_that_are_tokens_are_masked_inside_values_and_their_letters_are_
     assert [(c.name, c.arguments) for c in told([*events, *matcher.finish()]).calls] == [call]
 
 
-@FORMATS
+@every_format
 def test_a_marker_in_prose_stays_prose(name: str) -> None:
     wire = wire_format(name)
     marker = wire.section_marker.strip() or wire.call_marker
@@ -228,7 +227,7 @@ def test_a_marker_in_prose_stays_prose(name: str) -> None:
     assert told(events).content == text.encode()
 
 
-@FORMATS
+@every_format
 def test_system_text_tells_each_tool_and_how_to_call(name: str) -> None:
     wire = wire_format(name)
     text = wire.system_text(TOOLS)
@@ -248,14 +247,14 @@ def test_names_that_would_end_their_own_tag_are_refused(name: str) -> None:
             wire_format(name).grammar([tool], CallPolicy(), BY_ID)
 
 
-@FORMATS
+@every_format
 def test_a_format_is_found_by_its_aliases(name: str) -> None:
     wire = wire_format(name)
     for alias in wire.aliases:
         assert wire_format(alias) is wire
 
 
-@FORMATS
+@every_format
 @BOTH
 @pytest.mark.parametrize("called", [("read", "read_file", "read"), ("日本", "日月", "é", "日本")])
 @pytest.mark.parametrize("required", [True, False])
@@ -318,7 +317,7 @@ def test_blanks_between_and_after_calls_are_no_content(name: str, of: Vocabulary
     assert told([*again, *reader.finish()]) == found
 
 
-@FORMATS
+@every_format
 @BOTH
 @pytest.mark.parametrize(
     "policy", [CallPolicy(required=True), CallPolicy(max_calls=2)], ids=["required", "two at most"]

@@ -3,7 +3,8 @@
 import pytest
 
 from larksong.api.offline.parse import parse_record
-from larksong.grammars import CallPolicy, GrammarsError, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
+from tests.support.formats import every_format
 from tests.support.markers import BY_LETTERS
 
 NAMES = (
@@ -23,22 +24,39 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("name", format_names())
-@pytest.mark.parametrize("called", NAMES)
-@pytest.mark.parametrize("other", ["zz", "f", "tool"])
-def test_a_tools_name_is_told_once_and_as_it_is(name: str, called: str, other: str) -> None:
-    wire = wire_format(name)
+def carries(name: str, *called: str) -> bool:
+    """Whether the format can write such names; if not, it says so."""
     try:
-        wire.grammar([Tool(called), Tool(other)], CallPolicy(), BY_LETTERS)
+        wire_format(name).grammar([Tool(each) for each in called], CallPolicy(), BY_LETTERS)
     except GrammarsError:
-        return  # the format cannot carry the name, and says so
-    tools = [{"name": called}, {"name": other}]
+        return False
+    return True
+
+
+def check_calls(name: str, *called: str) -> None:
+    """Calls of all these tools are told once, with the names as they are."""
+    text = wire_format(name).render_calls([(each, {}) for each in called])
+    tools = [{"name": each} for each in called]
     for step in (1, 7, 1000):
-        text = wire.render_calls([(called, {}), (other, {})])
         pieces = [text[i : i + step] for i in range(0, len(text), step)]
         found = parse_record({"format": name, "tools": tools, "chunks": pieces})
         told = [(call["function"]["name"], call["function"]["arguments"]) for call in found["tool_calls"]]
-        assert (told, found["content"], found["warnings"]) == ([(called, "{}"), (other, "{}")], "", [])
+        assert told == [(each, "{}") for each in called]
+        assert (found["content"], found["warnings"]) == ("", [])
+
+
+@every_format
+@pytest.mark.parametrize("called", NAMES)
+def test_a_tools_name_is_told_once_and_as_it_is(name: str, called: str) -> None:
+    if carries(name, called):
+        check_calls(name, called, "zz")
+
+
+@every_format
+def test_names_that_begin_alike_are_told_apart(name: str) -> None:
+    called = [each for each in (*NAMES, "f", "tool") if carries(name, each)]
+    assert {"f", "fetch", "functions", "tool"} <= {*called}
+    check_calls(name, *called)
 
 
 @pytest.mark.parametrize("name", ["deepseek_v3_2", "deepseek_v4", "deepseek_v4_1"])

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from larksong.engine.engine import Engine
-from larksong.grammars import Tool, format_names, wire_format
+from larksong.grammars import Tool, wire_format
 from larksong.grammars.schema import read_parameters, read_schema
 from larksong.grammars.shortest import shortest_json
 from tests.support.examples import examples
+from tests.support.formats import every_format
 from tests.support.grammars import ended
 from tests.support.schemas import parameters
 from tests.support.vocabularies import vocabulary
@@ -18,9 +19,9 @@ from tests.support.vocabularies import vocabulary
 ENGINE = Engine(vocabulary())
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_format
 @given(parameters(), st.randoms(use_true_random=False))
-@examples(60)
+@examples(15)
 def test_closed_form_is_what_the_search_finds(name: str, schema: dict[str, Any], rng: Any) -> None:
     written = wire_format(name)
     properties = list(schema["properties"].items())

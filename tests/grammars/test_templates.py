@@ -14,10 +14,14 @@ from larksong.engine.engine import Engine
 from larksong.engine.events import ParseEvent
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, wire_format
+from tests.support.client_calls import CLIENT_CALLS
 from tests.support.markers import BY_ID, BY_LETTERS
+from tests.support.templates import own_templates
 from tests.support.vocabularies import cut_with_markers
 
-TEMPLATES = {
+CASES = os.environ.get("LARKSONG_CASES")
+EVERY = int(os.environ.get("LARKSONG_EVERY", "4"))
+RECORDED = {
     "Qwen3-Coder": "qwen3_coder",
     "Qwen3.5-4B": "qwen3_coder",
     "StepFun3.5-Flash": "qwen3_coder",
@@ -44,9 +48,37 @@ TEMPLATES = {
     "google-gemma-4-31B-it": "gemma4",
     "google-gemma-4-31B-it-interleaved": "gemma4",
 }
-ONE_CALL_A_TURN = {"llama3_json", "harmony"}
-NO_CONTENT = {"mistral_v3", "mistral_v11", "llama3_json", "harmony", "gemma4"}
-NO_REASONING = {"mistral_v3", "mistral_v11", "mistral_v13", "llama3_json", "harmony", "Qwen3-Coder"}
+
+
+def templates() -> dict[str, tuple[str, str]]:
+    """Wire format and source of our own templates, and of the recorded ones where they are there."""
+    found = {f"our {name}": (name, source) for name, source in own_templates().items()}
+    if CASES:
+        for name, format in RECORDED.items():
+            found[name] = format, (Path(CASES) / "templates" / f"{name}.jinja").read_text(encoding="utf-8")
+    return found
+
+
+TEMPLATES = templates()
+
+
+def of(*formats: str) -> set[str]:
+    """The recorded templates of these wire formats."""
+    return {name for name, format in RECORDED.items() if format in formats}
+
+
+ONE_CALL_A_TURN = {"our llama3_json"} | of("llama3_json", "harmony")
+NO_CONTENT = {"our llama3_json", "our mistral_v3", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use"}
+NO_CONTENT |= of("mistral_v3", "mistral_v11", "llama3_json", "harmony", "gemma4")
+NO_REASONING = {
+    "our llama3_json",
+    "our mistral_v3",
+    "Qwen3-Coder",
+    "Qwen-Qwen2.5-7B-Instruct",
+    "Kimi-K2-Instruct",
+}
+NO_REASONING |= {"NousResearch-Hermes-3-Llama-3.1-8B-tool_use", "ibm-granite-granite-4.0", "MiMo-VL"}
+NO_REASONING |= of("mistral_v3", "mistral_v11", "mistral_v13", "llama3_json", "harmony")
 # What ends a turn in these templates; the backend's end-of-sequence token stands for it.
 ENDS = (
     "<|im_end|>",
@@ -87,16 +119,25 @@ ENGINES = {of: Engine(of) for of in (BY_LETTERS, BY_ID)}
 Calls = list[tuple[str, dict[str, Any]]]
 
 
-def cases() -> Path:
-    folder = os.environ.get("LARKSONG_CASES")
-    if not folder:
-        pytest.skip("LARKSONG_CASES does not name a folder of recorded cases")
-    return Path(folder)
+def calls_for(template: str) -> list[tuple[Tool, dict[str, Any]]]:
+    """Our own calls for our templates, for each recorded one every fourth recorded call, not all the same ones.
+
+    `LARKSONG_EVERY=1`: every one.
+    """
+    if CASES is None or template not in RECORDED:
+        return CLIENT_CALLS
+    tools: dict[str, dict[str, Tool]] = {}
+    for file in (Path(CASES) / "client_tools").glob("*.json"):
+        functions = [each.get("function", each) for each in json.loads(file.read_text(encoding="utf-8"))]
+        tools[file.stem] = {f["name"]: Tool(f["name"], "", f.get("parameters", {})) for f in functions}
+    lines = (Path(CASES) / "client_calls.jsonl").read_text(encoding="utf-8").splitlines()
+    calls = [json.loads(line) for line in lines[[*RECORDED].index(template) % EVERY :: EVERY]]
+    return [(tools[call["client"]][call["name"]], call["arguments"]) for call in calls]
 
 
 def rendered(name: str, calls: Calls, tools: list[Tool], content: str, reasoning: str) -> tuple[str, str]:
     """The prompt, and the assistant's turn as the template writes it."""
-    template = _environment(mutable=True).from_string((cases() / "templates" / f"{name}.jinja").read_text())
+    template = _environment(mutable=True).from_string(TEMPLATES[name][1])
     message: dict[str, Any] = {
         "role": "assistant",
         "content": content,
@@ -170,7 +211,7 @@ def written(name: str, calls: Calls, tools: list[Tool], content: str, reasoning:
 
 
 def check(template: str, calls: Calls, tools: list[Tool], content: str = "", reasoning: str = "") -> None:
-    wire = wire_format(TEMPLATES[template])
+    wire = wire_format(TEMPLATES[template][0])
     prompt, turn = written(template, calls, tools, content, reasoning)
     for of in (BY_LETTERS, BY_ID):
         said, thought, found = read(wire, of, tools, prompt, turn)
@@ -189,42 +230,31 @@ def in_order(value: Any) -> Any:
 @pytest.mark.parametrize("calls", TURNS, ids=range(len(TURNS)))
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_turn_of_calls_as_the_template_writes_it_is_read_back(template: str, calls: Calls) -> None:
-    if TEMPLATES[template] in ONE_CALL_A_TURN:
+    if template in ONE_CALL_A_TURN:
         for call in calls:
             check(template, [call], TOOLS)
     else:
         check(template, calls, TOOLS)
 
 
-@pytest.mark.parametrize("template", [t for t in TEMPLATES if TEMPLATES[t] not in NO_CONTENT])
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name not in NO_CONTENT])
 def test_content_before_calls_is_read_back(template: str) -> None:
-    _, turn = written(template, TURNS[0], TOOLS, "I look at <it>.", "")
-    if "I look at <it>." not in turn:
-        pytest.skip("the template writes no content beside calls")
     check(template, TURNS[0], TOOLS, content="I look at <it>.")
 
 
-@pytest.mark.parametrize("template", [t for t in TEMPLATES if not NO_REASONING & {t, TEMPLATES[t]}])
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if name not in NO_REASONING])
 def test_reasoning_before_calls_is_read_back(template: str) -> None:
-    _, turn = written(template, TURNS[0], TOOLS, "", "Let me think.\nWell.")
-    if "Let me think." not in turn:
-        pytest.skip("the template writes no reasoning")
     check(template, TURNS[0], TOOLS, reasoning="Let me think.\nWell.")
 
 
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_the_calls_of_real_clients_are_read_back(template: str) -> None:
-    wire = wire_format(TEMPLATES[template])
+def test_the_calls_of_coding_agents_are_read_back(template: str) -> None:
     checked = 0
-    for line in (cases() / "client_calls.jsonl").read_text().splitlines():
-        call = json.loads(line)
-        listed = json.loads((cases() / "client_tools" / f"{call['client']}.json").read_text())
-        functions = [each.get("function", each) for each in listed]
-        tools = [Tool(f["name"], "", f.get("parameters", {})) for f in functions if f["name"] == call["name"]]
+    for tool, arguments in calls_for(template):
         try:
-            wire.grammar(tools, CallPolicy(), BY_ID)
+            wire_format(TEMPLATES[template][0]).grammar([tool], CallPolicy(), BY_ID)
         except GrammarsError:
             continue  # a keyword that the schema compiler does not take yet
-        check(template, [(call["name"], call["arguments"])], tools)
+        check(template, [(tool.name, arguments)], [tool])
         checked += 1
     assert checked

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from larksong.engine.engine import Engine
 from larksong.engine.events import Events
-from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, GrammarsError, Tool, WireFormat, wire_format
 from larksong.grammars.formats.gemma4 import OTHER_NAME
 from tests.support.schemas import instances, meaning, parameters
-from tests.support.vocabularies import cut, split_markers, vocabulary
+from tests.support.vocabularies import split_markers, vocabulary
 
 Steps = list[Events]
 LETTERS = vocabulary()
@@ -62,22 +61,24 @@ def pieces(text: bytes, rng: Random, mean: float) -> list[bytes]:
     return [text[i:j] for i, j in zip([0, *places], [*places, len(text)], strict=True) if i < j]
 
 
-def run(name: str, tools: Sequence[Tool], cut_up: Sequence[bytes], markers: tuple[str, ...] = ()) -> Steps:
-    """The events of each step when the pieces are the tokens, and of the end."""
-    of = vocabulary(tuple(dict.fromkeys(cut_up)), markers)
+def run(
+    name: str, tools: Sequence[Tool], cuts: Sequence[Sequence[bytes]], markers: tuple[str, ...] = ()
+) -> list[Steps]:
+    """For each cut the events of each step when its pieces are the tokens, and of the end."""
     known = {marker.encode() for marker in markers}
-    tokens = [of.special[piece.decode()] if piece in known else _id(of, piece) for piece in cut_up]
-    matcher = Engine(of).matcher(wire_format(name).grammar(tools, CallPolicy(), of))
-    steps = [matcher.advance(token) for token in tokens]
-    assert matcher.fault is None
+    of = vocabulary(tuple(dict.fromkeys(piece for cut_up in cuts for piece in cut_up)), markers)
+    ids = {token: number for number, token in enumerate(of.tokens) if token}
+    start = Engine(of).matcher(wire_format(name).grammar(tools, CallPolicy(), of))
     (end,) = of.eos_ids
-    assert matcher.complete
-    return [*steps, matcher.advance(end), matcher.finish()]
-
-
-def _id(of: Vocabulary, piece: bytes) -> int:
-    (token,) = cut(of, piece)
-    return token
+    found = []
+    for cut_up in cuts:
+        matcher = start.fork()
+        tokens = [of.special[piece.decode()] if piece in known else ids[piece] for piece in cut_up]
+        steps = [matcher.advance(token) for token in tokens]
+        assert matcher.fault is None
+        assert matcher.complete
+        found.append([*steps, matcher.advance(end), matcher.finish()])
+    return found
 
 
 def every_cut(text: bytes, rng: Random, markers: tuple[str, ...] = ()) -> list[list[bytes]]:

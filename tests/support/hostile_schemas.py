@@ -1,14 +1,16 @@
-"""Schemas that ask for too much, and how many megabytes a process grows by that reads each of them.
+"""Schemas that ask for too much, and what it costs a process of its own to read each of them.
 
 python -m tests.support.hostile_schemas
 """
 
-import contextlib
 import json
 import os
 import resource
+import subprocess
 import sys
+import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from larksong.grammars.errors import InvalidSchema, Unenforceable
@@ -56,25 +58,51 @@ HOSTILE: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
-def megabytes(make: Callable[[], Any]) -> float:
-    """What reading a schema adds to the most memory that a process of its own has had."""
+@dataclass(frozen=True)
+class Cost:
+    """Of reading a schema, exactly and widened, the dearer one."""
+
+    seconds: float
+    said: int
+    """characters of the refusal, 0 without one"""
+    megabytes: float
+    """what the most memory that the process has had grew by"""
+
+
+def _read(hostile: Any) -> Cost:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    seconds, said = [], [0]
+    for options in (Options(), Options(widen=True)):
+        begun = time.thread_time()
+        try:
+            read_schema(hostile, options)
+        except (InvalidSchema, Unenforceable) as error:
+            said.append(len(str(error)))
+        seconds.append(time.thread_time() - begun)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    return Cost(max(seconds), max(said), grown / (1 << 20 if sys.platform == "darwin" else 1 << 10))
+
+
+def _in_a_fork(make: Callable[[], Any]) -> dict[str, float]:
+    """The cost in a process of its own, none where it died."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        hostile = make()
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for options in (Options(), Options(widen=True)):
-            with contextlib.suppress(InvalidSchema, Unenforceable):
-                read_schema(hostile, options)
-        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-        os.write(writing, str(grown).encode())
+        os.write(writing, json.dumps(asdict(_read(make()))).encode())
         os._exit(0)
     os.close(writing)
     with os.fdopen(reading) as pipe:
         text = pipe.read()
     os.waitpid(child, 0)
-    return float(text) / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return json.loads(text or "{}")
+
+
+def costs() -> dict[str, Cost]:
+    """What each of HOSTILE costs; those at which the process died are missing."""
+    program = [sys.executable, "-m", "tests.support.hostile_schemas"]
+    done = subprocess.run(program, capture_output=True, check=True, timeout=300)
+    return {name: Cost(**cost) for name, cost in json.loads(done.stdout).items() if cost}
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: megabytes(make) for name, make in HOSTILE.items()}))
+    print(json.dumps({name: _in_a_fork(make) for name, make in HOSTILE.items()}))

@@ -52,13 +52,13 @@ def concatenated(steps: Sequence[Sequence[Delta]]) -> tuple[str, str, list[tuple
 @pytest.mark.parametrize("name", format_names())
 @pytest.mark.parametrize("markers", [(), MARKERS], ids=["markers in letters", "markers by id"])
 @given(st.data(), st.integers(0, 2**32))
-@examples(6)
+@examples(4)
 def test_every_cut_of_a_turn_gives_the_same_concatenated_deltas(
     name: str, markers: tuple[str, ...], data: st.DataObject, seed: int
 ) -> None:
     tools, text = data.draw(turns(name))
     cuts = every_cut(text.encode(), Random(seed), markers)
-    streams = [run(name, tools, cut_up, markers) for cut_up in cuts]
+    streams = run(name, tools, cuts, markers)
     one_shot = concatenated(deltas([tuple(joined(event for events in streams[0] for event in events))]))
     for stream in streams:
         assert concatenated(deltas(stream)) == one_shot
@@ -73,13 +73,14 @@ def test_every_cut_of_a_turn_gives_the_same_concatenated_deltas(
 @pytest.mark.parametrize("name", format_names())
 def test_calls_of_a_long_turn_are_the_same_however_it_is_cut(name: str) -> None:
     text = wire_format(name).render_calls(CALLS)
-    for cut_up in every_cut(text.encode(), Random(5)):
-        _, _, calls = concatenated(deltas(run(name, TOOLS, cut_up)))
+    for steps in run(name, TOOLS, every_cut(text.encode(), Random(5))):
+        _, _, calls = concatenated(deltas(steps))
         assert [(called, json.loads(arguments)) for called, arguments in calls] == CALLS
 
 
 def test_qwen3_coders_arguments_are_spelled_as_json_dumps_does() -> None:
     values: list[dict[str, Any]] = [arguments for _, arguments in CALLS]
     text = "\n".join(wire_format("qwen3_coder").render_call(*call) for call in CALLS)
-    _, _, calls = concatenated(deltas(run("qwen3_coder", TOOLS, [text.encode()])))
+    (steps,) = run("qwen3_coder", TOOLS, [[text.encode()]])
+    _, _, calls = concatenated(deltas(steps))
     assert [arguments for _, arguments in calls] == [json.dumps(v, ensure_ascii=False) for v in values]

@@ -35,20 +35,17 @@ def test_a_folder_is_used_as_it_is(tiny_folder: Path) -> None:
     assert find_model(tiny_folder) == find_model(str(tiny_folder)) == tiny_folder
 
 
-def test_a_gguf_file_is_converted_once(default_gguf: Path, empty_cache: Path) -> None:
-    first = find_model(default_gguf)
-    stamp = (first / "model.safetensors").stat().st_mtime_ns
-    assert first.name == "SmolLM2-135M-Instruct.Q4_1"
-    assert find_model(default_gguf) == first
-    assert (first / "model.safetensors").stat().st_mtime_ns == stamp
-    assert not list(empty_cache.glob("partial-*"))
-
-
-def test_two_processes_may_convert_at_once(default_gguf: Path, empty_cache: Path) -> None:
+def test_a_gguf_file_is_converted_once_even_by_two_processes_at_once(
+    default_gguf: Path, empty_cache: Path
+) -> None:
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         one, other = pool.map(find_model, [default_gguf, default_gguf])
     assert one == other
+    assert one.name == "SmolLM2-135M-Instruct.Q4_1"
     assert ModelFolder.open(one).context_length == 8192
+    stamp = (one / "model.safetensors").stat().st_mtime_ns
+    assert find_model(default_gguf) == one
+    assert (one / "model.safetensors").stat().st_mtime_ns == stamp
     assert not list(empty_cache.glob("partial-*"))
 
 

@@ -12,10 +12,11 @@ from larksong.engine.events import FunctionOpen, ParseEvent
 from larksong.engine.grammar.expand import expand
 from larksong.engine.grammar.grammar import Sub
 from larksong.engine.grammar.terminals import Keys
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.errors import InvalidToolName, UnsupportedKeyword
 from tests.support.calls import joined
 from tests.support.examples import examples
+from tests.support.formats import every_format, every_kind
 from tests.support.grammars import lark_parser
 from tests.support.masks import allowed
 from tests.support.schemas import parameters
@@ -27,10 +28,10 @@ PIECES = (b"ab", b"</parameter>\n", b'"}}\n</tool', b'", "', b"<parameter=", b'{
 POLICY = CallPolicy(max_calls=2)
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @pytest.mark.parametrize("markers", [(), ("<tool_call>", "</tool_call>")])
 @given(st.lists(parameters(), min_size=1, max_size=3), st.integers(0, 2**32))
-@examples(20)
+@examples(10)
 def test_both_forms_allow_the_same_tokens_at_every_step(
     name: str, markers: tuple[str, ...], schemas: list[dict[str, object]], seed: int
 ) -> None:
@@ -64,7 +65,7 @@ def test_both_forms_allow_the_same_tokens_at_every_step(
     ), text_of(of, taken)
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_format
 def test_the_readable_form_has_no_subroutine_and_a_terminal_for_each_name(name: str) -> None:
     readable = expand(wire_format(name).grammar(TOOLS, POLICY, vocabulary()))
     definitions = [terminal.definition for terminal in readable.terminals.values()]
@@ -79,14 +80,14 @@ def test_the_readable_form_has_no_subroutine_and_a_terminal_for_each_name(name: 
             assert parameter in text
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_format
 def test_the_readable_form_loads_in_plain_lark(name: str) -> None:
     part = wire_format(name).grammar(TOOLS, POLICY, vocabulary())
     Lark(expand(part).lark(), parser="lalr")
     lark_parser(expand(part))
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @pytest.mark.parametrize(
     "names", [("123",), ("1", "2"), ("a-b", "a_b", "A B"), ("été", "日本"), ("start", "calls", "call")]
 )
@@ -109,7 +110,7 @@ def test_any_names_make_a_readable_form_that_lark_loads(name: str, names: tuple[
         assert matcher.complete
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_format
 def test_each_of_many_tools_with_texts_reads_its_own_call(name: str) -> None:
     """Whatever is renamed where tools have different shapes, the ends of their texts lead on."""
     schemas: tuple[dict[str, object], ...] = (

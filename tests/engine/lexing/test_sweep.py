@@ -121,7 +121,7 @@ def test_a_sweep_finds_what_each_token_does(
 
 
 @given(vocabularies(), st.sampled_from(SEARCHED), st.integers(0, 3), st.integers(0, 2**32))
-@examples(30)
+@examples(12)
 def test_far_from_its_bounds_a_text_is_walked_as_if_there_were_none(
     tokens: list[bytes], pattern: str, minimum: int, seed: int
 ) -> None:
@@ -164,7 +164,7 @@ class Scattered:
 
 
 @given(vocabularies(), st.sampled_from(DEFINITIONS), st.integers(0, 2**32))
-@examples(20)
+@examples(10)
 def test_states_with_numbers_far_apart_are_kept_while_the_table_grows(
     tokens: list[bytes], definition: JsonText | JsonString | Number | Pattern, seed: int
 ) -> None:

@@ -14,8 +14,9 @@ from larksong.engine.grammar.grammar import Definition, Grammar
 from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Pattern, Role, TextUntil
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars import CallPolicy, Tool, format_names, wire_format
+from larksong.grammars import CallPolicy, Tool, wire_format
 from tests.support.examples import examples
+from tests.support.formats import every_format, every_kind
 from tests.support.grammars import grammar
 from tests.support.masks import ByteOracle, allowed
 from tests.support.random_tools import grammar_of
@@ -24,7 +25,7 @@ from tests.support.turns import CALLS, TOOLS, WEATHER
 from tests.support.vocabularies import cut_with_markers, vocabulary
 from tests.support.walks import Walker
 
-CONFIGURATIONS = int(os.environ.get("LARKSONG_CONFIGURATIONS", "2"))
+CONFIGURATIONS = int(os.environ.get("LARKSONG_CONFIGURATIONS", "1"))
 MARKERS = ("<tool_call>", "</tool_call>", "<think>")
 # Tokens across every border that the formats have: inside keys, between values, over whole markers and beyond.
 # fmt: off
@@ -70,7 +71,7 @@ small = pytest.fixture(scope="module")(
 )
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @pytest.mark.parametrize("policy", [CallPolicy(), CallPolicy(required=True, min_calls=2, max_calls=3)])
 def test_along_a_turn_every_mask_is_what_single_bytes_allow(
     name: str, policy: CallPolicy, small: list[SideBySide]
@@ -88,7 +89,7 @@ def test_along_a_turn_every_mask_is_what_single_bytes_allow(
         sides.check(matcher, twin)
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_kind
 @given(st.lists(parameters(), min_size=1, max_size=2), st.booleans(), st.integers(0, 2**32))
 @examples(6)
 def test_on_any_walk_every_mask_is_what_single_bytes_allow(
@@ -118,7 +119,7 @@ qwen = pytest.fixture(scope="module")(lambda qwen_vocabulary: SideBySide(qwen_vo
 
 
 @pytest.mark.parametrize("of", ["letters", "markers", "smollm2", "qwen"])
-@pytest.mark.parametrize("name", format_names())
+@every_format
 def test_at_random_configurations_every_mask_is_what_single_bytes_allow(
     name: str, of: str, request: pytest.FixtureRequest
 ) -> None:
@@ -251,7 +252,7 @@ def test_a_mask_cannot_be_written_to(byte_vocabulary: Vocabulary) -> None:
         matcher.mask()[0] = 0
 
 
-@pytest.mark.parametrize("name", format_names())
+@every_format
 def test_equal_masks_are_one_object(name: str, byte_vocabulary: Vocabulary) -> None:
     part = turn_grammar(name, byte_vocabulary)
     engine = Engine(byte_vocabulary)

@@ -70,7 +70,7 @@ def test_an_envelope_has_the_tables_of_its_printed_text(
 
 @pytest.mark.parametrize("name", format_names())
 @given(parameters())
-@examples(25)
+@examples(10)
 def test_a_tool_has_the_tables_of_its_printed_text(name: str, schema: dict[str, object]) -> None:
     read = read_parameters(schema, "tool")
     check_isomorphic(wire_format(name).arguments(Tool("tool", "", schema), read))

@@ -28,9 +28,15 @@ def _ids(tokenizer: Tokenizer, vocabulary: Vocabulary, format: str, number: int)
     return [*tokenizer.encode(text, add_special_tokens=False).ids, *vocabulary.eos_ids]
 
 
-@pytest.mark.parametrize(
-    "case", cases(ALL_FORMATS, (10,)), ids=lambda case: f"{case.format}, {case.situation}"
-)
+# Every format with new tools, and each situation with one kind of format.
+TRIED = [
+    case
+    for case in cases(ALL_FORMATS, (10,))
+    if case.situation is Situation.TOOLS or case.format in ("hermes", "qwen3_coder", RESPONSE_FORMAT)
+]
+
+
+@pytest.mark.parametrize("case", TRIED, ids=lambda case: f"{case.format}, {case.situation}")
 def test_every_case_is_read_to_its_end(
     contender: LarksongBench, byte_tokenizer: Tokenizer, byte_vocabulary: Vocabulary, case: Case
 ) -> None:
