@@ -1,4 +1,4 @@
-"""How the packages hang together: what is shipped, who may import whom, what an import costs."""
+"""What each package ships and what of the world outside it may know; who imports whom is in test_imports.py."""
 
 import ast
 import subprocess
@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.imports import top_level_names
+
 ROOT = Path(__file__).parent.parent
-MAY_IMPORT = {"engine": {"engine"}, "grammars": {"engine", "grammars"}, "api": {"engine", "grammars", "api"}}
-MODEL_LIBRARIES = ("torch", "transformers", "gguf", "safetensors", "exllamav3")
+PACKAGES = ("engine", "grammars", "api")
+BACKENDS = ROOT / "engine" / "backends"
+MODEL_LIBRARIES = {"torch", "transformers", "gguf", "safetensors", "exllamav3", "formatron", "kbnf"}
+WEB_LIBRARIES = {"fastapi", "starlette", "sse_starlette", "uvicorn", "httpx", "openai", "typer", "pydantic"}
+FORMATS = {"hermes", "qwen3_coder", "harmony"}
 # What is a model library's own: these modules cannot be imported without it.
 OVER_MODEL_LIBRARIES = {
     "api/exllamav3.py",
@@ -28,38 +33,15 @@ def modules(package: str) -> Iterator[Path]:
     return (ROOT / package).rglob("*.py")
 
 
-def imported(file: Path) -> set[str]:
-    """Larksong's packages that a module imports, anywhere in it."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file} imports relatively"
-            found = [node.module or ""]
-            if node.module == "larksong":
-                found = [f"larksong.{alias.name}" for alias in node.names]
-        elif isinstance(node, ast.Import):
-            found = [alias.name for alias in node.names]
-        else:
-            continue
-        names |= {name.split(".")[1] for name in found if name.startswith("larksong.")}
-    return names
-
-
-@pytest.mark.parametrize("package", MAY_IMPORT)
-def test_dependencies_point_one_way(package: str) -> None:
-    for file in modules(package):
-        assert imported(file) <= MAY_IMPORT[package], file
-
-
 def test_every_package_is_shipped_with_its_data() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     on_disk = {
         "larksong." + ".".join(file.parent.relative_to(ROOT).parts)
-        for package in MAY_IMPORT
+        for package in PACKAGES
         for file in (ROOT / package).rglob("__init__.py")
     }
     assert set(settings["packages"]) == on_disk
-    for package in MAY_IMPORT:
+    for package in PACKAGES:
         assert (ROOT / package / "py.typed").is_file()
         shipped = {
             file
@@ -71,7 +53,7 @@ def test_every_package_is_shipped_with_its_data() -> None:
         assert data <= shipped
 
 
-@pytest.mark.parametrize("package", MAY_IMPORT)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_importing_a_package_loads_no_model_library(package: str) -> None:
     names = [
         ".".join(("larksong", *file.relative_to(ROOT).with_suffix("").parts))
@@ -81,8 +63,34 @@ def test_importing_a_package_loads_no_model_library(package: str) -> None:
     program = (
         "import importlib, sys\n"
         f"for name in {names!r}: importlib.import_module(name)\n"
-        f"print([name for name in {MODEL_LIBRARIES!r} if name in sys.modules])"
+        f"print(sorted({MODEL_LIBRARIES!r} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("package", ["engine", "grammars"])
+def test_nothing_below_the_api_knows_of_http(package: str) -> None:
+    for file in modules(package):
+        assert not WEB_LIBRARIES & top_level_names(file), file
+
+
+def test_the_engine_knows_no_model_libraries() -> None:
+    for file in modules("engine"):
+        if BACKENDS not in file.parents:
+            assert not MODEL_LIBRARIES & top_level_names(file), file
+
+
+def test_the_engine_knows_no_wire_formats_name() -> None:
+    for file in modules("engine"):
+        nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        constants = [node.value for node in nodes if isinstance(node, ast.Constant)]
+        assert FORMATS.isdisjoint(value for value in constants if isinstance(value, str)), file
+
+
+def test_importing_the_engine_loads_nothing_of_models_and_http() -> None:
+    unwanted = MODEL_LIBRARIES | WEB_LIBRARIES
+    check = f"import sys, larksong.engine.engine, larksong.grammars; print(*sorted({unwanted!r} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

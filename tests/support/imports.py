@@ -1,4 +1,4 @@
-"""Which modules import which, read from their text."""
+"""What modules import, read from their text: anywhere in it, so in functions and for types alone, too."""
 
 import ast
 from collections.abc import Iterator
@@ -10,14 +10,11 @@ NAMESPACE = "larksong"
 def imports(package_root: Path) -> dict[str, set[str]]:
     """What each module of a package imports of Larksong's, by full names (`larksong.engine.lexing.trie`).
 
-    Anywhere in a module: in functions, and for types alone, too. A package stands for its `__init__.py`.
+    A package stands for its `__init__.py`.
     """
-    return {
-        _name(file, package_root): {
-            found for found in _imported(file, package_root.parent) if found != _name(file, package_root)
-        }
-        for file in sorted(package_root.rglob("*.py"))
-    }
+    packages = package_root.parent
+    files = {_name(file, packages): file for file in sorted(package_root.rglob("*.py"))}
+    return {name: set(_of_ours(file, packages)) - {name} for name, file in files.items()}
 
 
 def file_of(module: str, packages: Path) -> Path | None:
@@ -27,22 +24,28 @@ def file_of(module: str, packages: Path) -> Path | None:
     return next((file for file in candidates if file.is_file()), None)
 
 
-def _name(file: Path, package_root: Path) -> str:
-    parts = file.relative_to(package_root.parent).with_suffix("").parts
+def imported_names(file: Path) -> Iterator[tuple[str, str]]:
+    """The modules that a file imports, whosever they are, and what from each; "" for the module itself."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file} imports relatively"
+            yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def top_level_names(file: Path) -> set[str]:
+    """The packages that a file imports, whosever they are."""
+    return {module.partition(".")[0] for module, _ in imported_names(file)}
+
+
+def _name(file: Path, packages: Path) -> str:
+    parts = file.relative_to(packages).with_suffix("").parts
     return ".".join((NAMESPACE, *(parts[:-1] if parts[-1] == "__init__" else parts)))
 
 
-def _imported(file: Path, packages: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if _is_ours(alias.name))
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file} imports relatively"
-            assert node.module is not None
-            for alias in node.names if _is_ours(node.module) else ():
-                module = f"{node.module}.{alias.name}"
-                yield module if file_of(module, packages) else node.module
-
-
-def _is_ours(module: str) -> bool:
-    return module.split(".")[0] == NAMESPACE
+def _of_ours(file: Path, packages: Path) -> Iterator[str]:
+    for module, name in imported_names(file):
+        if module.partition(".")[0] == NAMESPACE:
+            inner = f"{module}.{name}"
+            yield inner if name and file_of(inner, packages) else module
