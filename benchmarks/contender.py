@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.workload import Workload
 from larksong.api.commands.bench.timing import Contender, Cursor
 from larksong.api.commands.bench.workload import Request
+from larksong.engine.packed import allows
 
 Words = NDArray[np.int32]
 Forced = Callable[[], Sequence[int]]
@@ -64,7 +65,7 @@ def _accepted(engine: Engine, request: Request, ids: Sequence[int]) -> int:
     for index, token in enumerate(ids):
         cursor.mask()
         words = engine.packed(cursor)
-        if not (int(words[token >> 5]) >> (token & 31)) & 1:
+        if not allows(words, token):
             return index
         if cursor.advance(token) is False:
             return index

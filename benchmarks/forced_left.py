@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.forced_calls import cases_folder
 from benchmarks.forced_tokens import Turn, tokenizers, turns
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import wire_format

@@ -25,9 +25,9 @@ from tokenizers import Tokenizer
 from benchmarks import environment
 from benchmarks.forced_calls import cases_folder
 from benchmarks.workload import qwen
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import find_model
-from larksong.engine.backends.replay import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary

@@ -27,6 +27,7 @@ from tokenizers import Tokenizer
 from larksong.api.runtime.gc_tuning import settle_down
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import allows
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import GrammarsError
 from larksong.grammars.response_format import response_grammar
@@ -68,17 +69,13 @@ class Result:
     wrong: list[str] = field(default_factory=list)
 
 
-def bit(words: Any, token: int) -> bool:
-    return bool(int(words[token >> 5]) >> (token & 31) & 1)
-
-
 class LarksongSequence:
     def __init__(self, matcher: Matcher) -> None:
         self._matcher = matcher
         self.mask = matcher.mask
 
     def allows(self, mask: Any, token: int) -> bool:
-        return bit(mask, token)
+        return allows(mask, token)
 
     def advance(self, token: int) -> bool:
         self._matcher.advance(token)
@@ -110,7 +107,7 @@ class LLGuidanceSequence:
         return self._words
 
     def allows(self, mask: Any, token: int) -> bool:
-        return bit(mask, token)
+        return allows(mask, token)
 
     def advance(self, token: int) -> bool:
         return bool(self._matcher.consume_token(token))
@@ -150,7 +147,7 @@ class XGrammarSequence:
         return self._words
 
     def allows(self, mask: Any, token: int) -> bool:
-        return bit(mask, token)
+        return allows(mask, token)
 
     def advance(self, token: int) -> bool:
         return bool(self._matcher.accept_token(token))

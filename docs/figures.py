@@ -21,15 +21,12 @@ from rich.table import Table
 from rich.text import Text
 from tokenizers import Tokenizer
 
+from larksong.engine import Engine, JsonString, Matcher, TextUntil, Vocabulary
 from larksong.engine.automata.regex import compile_regex
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import find_model
-from larksong.engine.engine import Engine
-from larksong.engine.grammar.terminals import JsonString, TextUntil
 from larksong.engine.lexing.trie import Trie
-from larksong.engine.matcher import Matcher
 from larksong.engine.parsing.tables import Symbols
-from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.element_format import letter_stops
 from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER

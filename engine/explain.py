@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from larksong.engine.grammar.grammar import Sub
 from larksong.engine.grammar.terminals import Keys, Role
+from larksong.engine.packed import ids_of
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.vocabulary import Vocabulary
@@ -88,14 +87,13 @@ def nearest(
 ) -> tuple[int, ...]:
     """Allowed tokens: those first that share the longest beginning with `data`, then the shortest of them."""
     mask = automaton.end_mask if configuration.end else automaton.mask(configuration)
-    bits = np.unpackbits(mask.view(np.uint8), bitorder="little")
     tokens = automaton.vocabulary.tokens
 
     def distance(token: int) -> tuple[int, int, int]:
         text = tokens[token] if token < len(tokens) else b""
         return -_alike(text, data), abs(len(text) - len(data)), token
 
-    return tuple(sorted(np.flatnonzero(bits).tolist(), key=distance)[:count])
+    return tuple(sorted(ids_of(mask), key=distance)[:count])
 
 
 def _alike(one: bytes, other: bytes) -> int:

@@ -25,11 +25,11 @@ from functools import lru_cache, reduce
 from itertools import takewhile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from larksong.engine.automata.dfa import DEAD
 from larksong.engine.lexing.terminal_automaton import TerminalAutomaton
 from larksong.engine.lexing.trie import Position, Trie
+from larksong.engine.packed import allows_each
 from larksong.engine.parsing.plan import Plan, Tokens
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
@@ -252,8 +252,8 @@ class ForcedTokens:
             elif terminal.accepts(state):
                 # What follows a terminal that may end here is not told by its own automaton.
                 mask = automaton.mask(configuration)
-                allowed = self._bytes[_chosen(mask, self._byte_ids)].tolist()
-                return frozenset(allowed), bool(_chosen(mask, self._special_ids).any())
+                allowed = self._bytes[allows_each(mask, self._byte_ids)].tolist()
+                return frozenset(allowed), bool(allows_each(mask, self._special_ids).any())
             else:
                 legal.update(_legal(terminal, state))
         return frozenset(legal), ends
@@ -336,12 +336,6 @@ def _legal(automaton: TerminalAutomaton, state: int) -> Collection[int]:
     if automaton.words is not None:
         return automaton.words.edges[state]
     return [byte for byte, following in enumerate(automaton.row(state)) if following != DEAD]
-
-
-def _chosen(mask: NDArray[np.int32], ids: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether a packed mask allows each of `ids`."""
-    chosen: NDArray[np.bool_] = (mask[ids >> 5] >> (ids & 31)) & 1 == 1
-    return chosen
 
 
 def _shared(one: Tokens, other: Tokens) -> Tokens:

@@ -12,8 +12,7 @@ from random import Random
 
 import numpy as np
 
-from larksong.engine.engine import Engine
-from larksong.engine.vocabulary import Vocabulary
+from larksong.engine import Engine, Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 
 WEATHER = Tool(

@@ -23,7 +23,7 @@ from larksong.api.runtime.readable_json import readable_json
 from larksong.api.settings.command_errors import fail
 from larksong.api.settings.flags import with_schema_settings
 from larksong.api.turns.schema_policy import SchemaPolicy
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.errors import EngineError
 from larksong.engine.vocabulary import Vocabulary, VocabularyError

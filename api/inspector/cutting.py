@@ -8,7 +8,7 @@ from functools import partial
 
 from larksong.api.offline.parse import byte_engine
 from larksong.api.turns.generation import Model
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.vocabulary import Vocabulary
 

@@ -6,9 +6,6 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from larksong.api.inspector.cutting import Cutting
 from larksong.api.inspector.schemas import Assembled, CallTail, Page, StepShape, Terminal
 from larksong.api.inspector.sources import Source
@@ -17,6 +14,7 @@ from larksong.api.turns.deltas import ArgumentsDelta, CallDelta, ContentDelta, D
 from larksong.engine.backends.sampler import AllowedCounts
 from larksong.engine.explain import LiveTerminal, live
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import ids_of
 from larksong.engine.parsing.stack import Configuration
 
 FEW = 12  # allowed tokens that are named
@@ -130,7 +128,7 @@ class Reading:
         here = cursor.configuration
         step["allowed"] = self._counts.of(mask)
         if step["allowed"] <= FEW:
-            step["few"] = [self._cutting.name(token) for token in _bits(mask)]
+            step["few"] = [self._cutting.name(token) for token in ids_of(mask)]
         step["live"] = [terminals.setdefault(each, len(terminals)) for each in live(here)]
         step["stack"] = _depth(here)
 
@@ -159,11 +157,6 @@ class Reading:
             "reasoning": {"text": thought[-TAIL:], "length": len(thought)},
             "calls": shown,
         }
-
-
-def _bits(mask: NDArray[np.int32]) -> list[int]:
-    found: list[int] = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist()
-    return found
 
 
 def _depth(configuration: Configuration) -> int:

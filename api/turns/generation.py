@@ -30,7 +30,7 @@ from larksong.engine.backends.base import (
     Sampling,
     Step,
 )
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.events import ParseEvent, Reasoning
 from larksong.engine.grammar.grammar import Grammar

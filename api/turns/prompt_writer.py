@@ -17,7 +17,7 @@ from larksong.api.turns.call_memory import CallMemory, WrittenTurn
 from larksong.api.turns.prompt import ChatMessage, ChatTemplate
 from larksong.api.turns.quoting import Quoting, spellings, unused_character
 from larksong.engine.backends.base import Backend
-from larksong.engine.backends.replay import encoded, text_ids
+from larksong.engine.backends.encoding import encoded, text_ids
 from larksong.grammars import Tool, WireFormat
 
 Piece = str | tuple[int, ...]

@@ -132,8 +132,8 @@ class Logprobs:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What the model itself thought of a step, before penalties, mask and filters.
+class Probabilities:
+    """What the model itself gave a step's tokens, before penalties, mask and filters.
 
     `kept`: the probability, from 0 to 1, that the mask left.
     """
@@ -142,7 +142,7 @@ class Look:
     logprobs: Logprobs | None = None
 
 
-UNSEEN = Look()
+UNMEASURED = Probabilities()
 """Of a step that the model was not asked for, or whose probabilities nobody knows."""
 
 

@@ -9,24 +9,15 @@ from typing import Any, Self
 from tokenizers import Tokenizer
 
 from larksong.engine.backends.errors import NotAModel
+from larksong.engine.backends.model_description import ModelDescription
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ModelFolder:
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class ModelFolder(ModelDescription):
     """A local model: `config.json`, `tokenizer.json`, `tokenizer_config.json`, chat template, weights."""
 
     path: Path
-    name: str
-    tokenizer: Tokenizer
-    vocabulary: Vocabulary
-    context_length: int
-    """Most tokens of prompt and answer together."""
-    chat_template: str | None
-    bos_token: str
-    """Text of the token that begins a prompt; "" where there is none."""
-    eos_token: str
-    """Text of the token that ends a turn; "" where there is none."""
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -65,41 +56,6 @@ class ModelFolder:
             bos_token=bos,
             eos_token=eos or _text_of(tokenizer, vocabulary),
         )
-
-
-class FolderBackend:
-    """What of a `Backend` (see base.py) the folder of its model says."""
-
-    def __init__(self, folder: ModelFolder) -> None:
-        self._folder = folder
-
-    @property
-    def name(self) -> str:
-        return self._folder.name
-
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._folder.vocabulary
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        return self._folder.tokenizer
-
-    @property
-    def context_length(self) -> int:
-        return self._folder.context_length
-
-    @property
-    def chat_template(self) -> str | None:
-        return self._folder.chat_template
-
-    @property
-    def bos_token(self) -> str:
-        return self._folder.bos_token
-
-    @property
-    def eos_token(self) -> str:
-        return self._folder.eos_token
 
 
 def _read(path: Path, name: str, *, optional: bool = False) -> dict[str, Any]:

@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.decoding import Decoding
+from larksong.engine.backends.encoding import text_ids
+from larksong.engine.backends.model_description import DescribedBackend, ModelDescription
 from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.sampler import AllowedCounts
-from larksong.engine.backends.turn import Turn
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import allows, unpack
 from larksong.engine.vocabulary import Vocabulary
 
 Script = Sequence[str] | Callable[[str], str]
 
 
-class ReplayBackend:
+class ReplayBackend(DescribedBackend):
     """A `Backend` (see base.py) that writes the texts of a script, token by token, and then ends the turn.
 
     The tokens are those of the tokenizer, so a marker that it holds as one token is one. With a matcher each
@@ -53,13 +56,17 @@ class ReplayBackend:
             raise ValueError("the script has no texts")
         if tokens_per_second is not None and tokens_per_second <= 0:
             raise ValueError(f"tokens_per_second must be above 0, not {tokens_per_second}")
-        self.name = name
-        self.tokenizer = tokenizer
-        self.vocabulary = vocabulary
-        self.context_length = context_length
-        self.chat_template = chat_template
-        self.bos_token = bos_token
-        self.eos_token = eos_token
+        super().__init__(
+            ModelDescription(
+                name=name,
+                tokenizer=tokenizer,
+                vocabulary=vocabulary,
+                context_length=context_length,
+                chat_template=chat_template,
+                bos_token=bos_token,
+                eos_token=eos_token,
+            )
+        )
         self._script = script
         self._pause = 0.0 if tokens_per_second is None else 1 / tokens_per_second
         self._requests = 0
@@ -87,12 +94,12 @@ class ReplayBackend:
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
-        turn = Turn(generation, self.vocabulary, self.context_length)
+        decoding = Decoding(generation, self.vocabulary, self.context_length)
         text = self._next_text(generation.prompt)
         ids = [*self._ids(text), *sorted(self.vocabulary.eos_ids)[:1]]
         budgeted = generation.matcher if generation.finish_within_budget else None
         close = generation.reasoning_budget.close if generation.reasoning_budget is not None else ()
-        return self._run(turn, _Recorded(ids, budgeted, close))
+        return self._run(decoding, _Recorded(ids, budgeted, close))
 
     def close(self) -> None:
         """See Backend.close."""
@@ -105,7 +112,7 @@ class ReplayBackend:
             self._requests += 1
             return self._script[(self._requests - 1) % len(self._script)]
 
-    async def _run(self, turn: Turn, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
+    async def _run(self, decoding: Decoding, recorded: _Recorded) -> AsyncGenerator[Step | Finish, None]:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
@@ -113,19 +120,21 @@ class ReplayBackend:
             due += self._pause
             await asyncio.sleep(max(0.0, due - loop.time()) if self._pause else 0)
             if self._closed:
-                yield turn.end("error", "the backend was closed")
+                yield decoding.end("error", "the backend was closed")
                 return
-            mask = turn.mask()
-            token = recorded.close(mask) if turn.closes_reasoning else recorded.next(mask)
+            mask = decoding.mask()
+            token = recorded.close(mask) if decoding.closes_reasoning else recorded.next(mask)
             if token is None:
                 break
             allowed = self.vocabulary.width if mask is None else self._allowed.of(mask)
-            for item in turn.take(token, allowed):
+            for item in decoding.take(token, allowed):
                 if isinstance(item, Finish):
                     yield self._located(item, recorded.ids, recorded.position)
                     return
                 yield item
-        yield turn.end("error", "the vocabulary has no end-of-sequence token to end the recorded text with")
+        yield decoding.end(
+            "error", "the vocabulary has no end-of-sequence token to end the recorded text with"
+        )
 
     def _located(self, end: Finish, ids: list[int], position: int) -> Finish:
         if end.error is None:
@@ -159,7 +168,7 @@ class _Recorded:
             if self.position == len(self.ids):
                 return None
             token = self.ids[self.position]
-            if mask is None or self._budgeted is None or mask[token >> 5] >> (token & 31) & 1:
+            if mask is None or self._budgeted is None or allows(mask, token):
                 return token
             if not self._budgeted.allows(token):
                 return token  # refused by the grammar, whatever the budget
@@ -181,33 +190,4 @@ class _Recorded:
 
 
 def _first(mask: NDArray[np.int32]) -> int:
-    return int(np.unpackbits(mask.view(np.uint8), bitorder="little").argmax())
-
-
-def encoded(tokenizer: Tokenizer, text: str) -> list[int]:
-    """The ids of a text, without the tokens that some tokenizers put around it."""
-    if len(text) < _LONG_TEXT:
-        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    else:
-        # A batch is encoded without Python's lock, which `encode` would hold for seconds.
-        [encoding] = tokenizer.encode_batch_fast([text], add_special_tokens=False)
-        ids = encoding.ids
-    return ids
-
-
-_LONG_TEXT = 4096
-
-
-def text_ids(tokenizer: Tokenizer, vocabulary: Vocabulary, text: str) -> list[int]:
-    """The ids of a text in the middle of a turn: without the blank that some tokenizers put before a text."""
-    if not vocabulary.prefix:
-        return encoded(tokenizer, text)
-    # Written after a character that joins with nothing, and cut off after it.
-    lead = "\x02"
-    ids = encoded(tokenizer, lead + text)
-    written = b""
-    for cut, token in enumerate(ids, start=1):
-        written += vocabulary.tokens[token]
-        if written.removeprefix(vocabulary.prefix) == lead.encode():
-            return ids[cut:]
-    raise ValueError(f"the tokenizer does not keep {lead!r} apart from the text after it")
+    return int(unpack(mask).argmax())

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from larksong.engine.backends.base import Logprobs, Look, Sampling
+from larksong.engine.backends.base import Logprobs, Probabilities, Sampling
 from larksong.engine.backends.penalties import Penalties
+from larksong.engine.packed import count_ids, unpack
 
 Logits = NDArray[np.float32]
 
@@ -42,20 +43,20 @@ class Sampler:
         """Count a token of the answer, drawn or forced."""
         self._penalties.took(token)
 
-    def look(self, raw: Logits, bias: Logits | None, token: int) -> Look:
+    def probabilities(self, raw: Logits, bias: Logits | None, token: int) -> Probabilities:
         """What the model thought of `token`, from its own logits, shape (width,)."""
         top = raw.max()
         weights = np.exp(raw - top, dtype=np.float32)
         total = float(weights.sum(dtype=np.float64))
         kept = 1.0 if bias is None else float(weights[bias == 0].sum(dtype=np.float64)) / total
         if self._sampling.logprobs is None:
-            return Look(kept)
+            return Probabilities(kept)
         log_total = float(top) + float(np.log(total))
         count = min(self._sampling.logprobs, len(raw))
         best = np.argpartition(raw, -count)[-count:] if count else np.empty(0, np.intp)
         best = best[np.argsort(-raw[best], kind="stable")]
         listed = tuple((int(i), float(raw[i]) - log_total) for i in best)
-        return Look(kept, Logprobs(float(raw[token]) - log_total, listed))
+        return Probabilities(kept, Logprobs(float(raw[token]) - log_total, listed))
 
     def draw(self, logits: Logits) -> int:
         """A token id for `logits`, shape (width,); masked ones are -inf, at least one is not."""
@@ -111,7 +112,7 @@ class MaskBias:
     def get(self, mask: NDArray[np.int32]) -> tuple[Logits, int]:
         """The bias, shape (width,), and how many tokens the mask allows."""
         if (found := self._cache.get(id(mask))) is None:
-            bits = np.unpackbits(mask.view(np.uint8), count=self._width, bitorder="little")
+            bits = unpack(mask, self._width)
             bias = np.where(bits, np.float32(0), np.float32(-np.inf))
             found = self._cache[id(mask)] = (mask, bias, int(np.count_nonzero(bits)))
             if len(self._cache) > self._keep:
@@ -131,7 +132,7 @@ class AllowedCounts:
         """The tokens of a packed mask."""
         found = self._cache.get(id(mask))
         if found is None:
-            found = self._cache[id(mask)] = (mask, int(np.bitwise_count(mask).sum()))
+            found = self._cache[id(mask)] = (mask, count_ids(mask))
             if len(self._cache) > self._keep:
                 self._cache.popitem(last=False)
         return found[1]

@@ -29,14 +29,15 @@ from transformers import AutoModelForCausalLM, DynamicCache, PreTrainedModel
 from transformers.utils.logging import disable_progress_bar
 
 from larksong.engine.backends.base import Finish, Generation, Step
+from larksong.engine.backends.decoding import Decoding
 from larksong.engine.backends.errors import NotAModel
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.model_folder import FolderBackend, ModelFolder
+from larksong.engine.backends.model_description import DescribedBackend
+from larksong.engine.backends.model_folder import ModelFolder
 from larksong.engine.backends.model_store import DEFAULT_MODEL, find_model
 from larksong.engine.backends.penalties import breaker_ids
 from larksong.engine.backends.prefix_cache import PrefixCache, can_be_cut, common
 from larksong.engine.backends.sampler import MaskBias, Sampler
-from larksong.engine.backends.turn import Turn
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ _DRAFTS = 16  # tokens that are read in case they come: a pass takes hardly long
 _UNREAD_STEPS = 32  # a sequence pauses when its reader is this far behind
 
 
-class TransformersBackend(FolderBackend):
+class TransformersBackend(DescribedBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread."""
 
     unsupported = frozenset({"banned_strings"})
@@ -96,10 +97,10 @@ class TransformersBackend(FolderBackend):
 
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
-        turn = Turn(generation, self.vocabulary, self.context_length)
-        return self._run(turn, generation)
+        decoding = Decoding(generation, self.vocabulary, self.context_length)
+        return self._run(decoding, generation)
 
-    async def _run(self, turn: Turn, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
+    async def _run(self, decoding: Decoding, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         handover = Handover[Step | Finish](_UNREAD_STEPS, self._notify)
         cache = DynamicCache(config=self._model.config)
         sampler = Sampler(
@@ -108,9 +109,9 @@ class TransformersBackend(FolderBackend):
             self.vocabulary.eos_ids,
             breaker_ids(generation.sampling, self.tokenizer),
         )
-        sequence = _Sequence(turn, list(generation.prompt), sampler, cache, handover)
+        sequence = _Sequence(decoding, list(generation.prompt), sampler, cache, handover)
         if not self._start(sequence):
-            yield turn.end("error", "the backend is closed")
+            yield decoding.end("error", "the backend is closed")
             return
         try:
             while True:
@@ -148,7 +149,7 @@ class TransformersBackend(FolderBackend):
                 self._round()
         for sequence in self._sequences:
             if not sequence.over:
-                sequence.handover.put(sequence.turn.end("error", "the backend was closed"))
+                sequence.handover.put(sequence.decoding.end("error", "the backend was closed"))
         self._sequences.clear()
 
     def _round(self) -> None:
@@ -184,7 +185,7 @@ class TransformersBackend(FolderBackend):
         if not sequence.begun:
             sequence.begun = True
             sequence.begin(self._prefixes)
-            if forced := sequence.turn.forced():
+            if forced := sequence.decoding.forced():
                 sequence.count(_tokens(forced))
                 sequence.read(_tokens(forced), [])
                 return forced
@@ -215,14 +216,14 @@ class TransformersBackend(FolderBackend):
         """Draw a token, and take what is forced behind it; `output`: logits, shape (width or more,)."""
         width = self.vocabulary.width
         logits = output[:width].float().cpu().numpy()
-        mask = sequence.turn.mask()
+        mask = sequence.decoding.mask()
         bias, allowed = (None, width) if mask is None else self._bias.get(mask)
         scores = sequence.sampler.penalised(logits)
         token = sequence.sampler.draw(scores if bias is None else scores + bias)
-        look = sequence.sampler.look(logits, bias, token)
-        items = sequence.turn.take(token, allowed, look=look)
+        probabilities = sequence.sampler.probabilities(logits, bias, token)
+        items = sequence.decoding.take(token, allowed, probabilities=probabilities)
         if not isinstance(items[-1], Finish):
-            items += sequence.turn.forced()
+            items += sequence.decoding.forced()
         sequence.count(_tokens(items))
         return items
 
@@ -232,13 +233,13 @@ class _Sequence:
 
     def __init__(
         self,
-        turn: Turn,
+        decoding: Decoding,
         prompt: list[int],
         sampler: Sampler,
         cache: DynamicCache,
         handover: Handover[Step | Finish],
     ) -> None:
-        self.turn = turn
+        self.decoding = decoding
         self.sampler = sampler
         self.cache = cache
         self.handover = handover
@@ -256,11 +257,11 @@ class _Sequence:
         if (found := prefixes.take(self.pending)) is not None:
             self.known, self.cache = found
             del self.pending[: len(self.known)]
-            self.turn.cached_tokens = len(self.known)
+            self.decoding.cached_tokens = len(self.known)
 
     def drafts(self) -> list[int]:
         """Tokens to be read with what is pending, in case they come."""
-        return list(self.turn.likely()[:_DRAFTS]) if can_be_cut(self.cache) else []
+        return list(self.decoding.likely()[:_DRAFTS]) if can_be_cut(self.cache) else []
 
     def count(self, tokens: list[int]) -> None:
         """Tokens of the answer: the sampler counts them."""

@@ -19,6 +19,7 @@ from larksong.engine.automata.text_until import AhoCorasick
 from larksong.engine.lexing.sweep import Sweep, groups
 from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear
 from larksong.engine.lexing.walks import LengthProfile
+from larksong.engine.packed import allows, unpack
 
 Ending = tuple[int, TokenSet]
 """An end state, with the tokens that lead there."""
@@ -104,7 +105,7 @@ def _along(text: AhoCorasick, node: int, position: Position) -> Iterator[tuple[i
 def _without(tokens: TokenSet, others: TokenSet) -> TokenSet:
     if tokens.words is None:
         words = others.words
-        kept = [i for i in tokens.ids if words is None or not words[i >> 5] >> np.uint32(i & 31) & 1]
+        kept = [i for i in tokens.ids if words is None or not allows(words, i)]
         return TokenSet([i for i in kept if i not in others.ids], None)
     words = tokens.words.copy()
     clear(words, others)
@@ -114,6 +115,6 @@ def _without(tokens: TokenSet, others: TokenSet) -> TokenSet:
 def _bits(tokens: TokenSet, trie: Trie) -> NDArray[np.bool_]:
     bits = np.zeros(trie.words * 32, np.bool_)
     if tokens.words is not None:
-        bits = np.unpackbits(tokens.words.view(np.uint8), bitorder="little").view(np.bool_)
+        bits = unpack(tokens.words)
     bits[tokens.ids] = True
     return bits

@@ -22,7 +22,8 @@ from larksong.engine.automata.dfa import Counted, StringsExcept, Words
 from larksong.engine.automata.text_until import AhoCorasick
 from larksong.engine.lexing.interior import Ints
 from larksong.engine.lexing.sweep import Exit, Sweep, groups
-from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear, set_bits, union
+from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear, union
+from larksong.engine.packed import set_bits
 
 Crossings = tuple[tuple[Hashable, Position], ...]
 Outcome = Callable[[int], Hashable]

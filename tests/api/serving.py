@@ -17,7 +17,8 @@ from larksong.api.settings.settings import Settings
 from larksong.api.turns.generation import Model
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.engine.backends.base import Finish, Generation, Step
-from larksong.engine.backends.replay import ReplayBackend, text_ids
+from larksong.engine.backends.encoding import text_ids
+from larksong.engine.backends.replay import ReplayBackend
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import wire_format
 from tests.support.tokenizers import EOS, byte_level_tokenizer

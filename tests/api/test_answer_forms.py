@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from larksong.engine.engine import Engine
+from larksong.engine.packed import allows
 from larksong.grammars import format_names, wire_format
 from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
 from larksong.grammars.envelope import text_grammar
@@ -108,13 +109,13 @@ def test_random_walks_through_reasoning_and_an_answer_never_get_stuck(format: st
             tokens: list[int] = []
             for step in range(200):
                 mask = matcher.mask()
-                allowed = [token for token in range(of.width) if mask[token >> 5] >> (token & 31) & 1]
+                allowed = [token for token in range(of.width) if allows(mask, token)]
                 assert allowed, text_of(of, tokens)
                 ends = [token for token in allowed if token in of.eos_ids]
                 # Long texts are led to their end by the shortest way.
                 if step > 30 and not ends:
                     narrowed = matcher.mask_within(matcher.needed())
-                    allowed = [token for token in allowed if narrowed[token >> 5] >> (token & 31) & 1]
+                    allowed = [token for token in allowed if allows(narrowed, token)]
                 token = ends[0] if step > 30 and ends else rng.choice(allowed)
                 tokens.append(token)
                 matcher.advance(token)

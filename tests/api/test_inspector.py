@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import openai
 import pytest
 
@@ -21,7 +20,8 @@ from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
 from larksong.api.turns.generation import Model
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
+from larksong.engine.packed import count_ids
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from tests.api.serving import Recorded, Served, serving
 
@@ -164,7 +164,7 @@ def test_each_step_tells_mask_terminals_events_and_deltas(served: Served, inspec
     )
     matcher = served.model.engine.matcher(grammar)
     for token, step in zip(ids, page["steps"], strict=False):
-        assert step["allowed"] == int(np.bitwise_count(matcher.mask()).sum())
+        assert step["allowed"] == count_ids(matcher.mask())
         assert ("few" in step) == (step["allowed"] <= 12)
         assert step["live"]
         matcher.advance(token)

@@ -13,7 +13,7 @@ from larksong.api.server import create_app
 from larksong.api.settings.settings import Settings
 from larksong.api.turns.generation import Model
 from larksong.engine.backends.base import Finish, Generation, Step
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.grammars import wire_format
 from tests.api.serving import Recorded
 from tests.support.examples import examples

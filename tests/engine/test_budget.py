@@ -299,7 +299,7 @@ def test_text_that_ends_by_itself_near_the_limit_is_not_limited() -> None:
     marker = b'<tool_call>\n{"name": "'
     texts = (b"The weather is fine. " + marker[:size] for size in range(len(marker)))
     budgeted = next(
-        each for each in (begun(5, text) for text in texts) if each.mask() is not each._matcher.mask()
+        each for each in (begun(5, text) for text in texts) if each.mask() is not each.inner.mask()
     )
     assert END in allowed(budgeted.mask())
     budgeted.advance(END)

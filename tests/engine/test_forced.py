@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.grammar.terminals import Choice, Literal, Special
 from larksong.engine.vocabulary import Vocabulary

@@ -15,9 +15,9 @@ import torch
 from exllamav3 import Filter
 
 from larksong.engine.backends.exllamav3.filter import MatcherFilter
-from larksong.engine.backends.exllamav3.others import packed
 from larksong.engine.events import Events, Json
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import pack_mask
 from tests.exllamav3.rig import Ran, Rig
 from tests.support.calls import joined, turn
 from tests.support.generations import CALL_TEXT
@@ -184,7 +184,7 @@ class Only(Filter):  # type: ignore[misc]
         if self.form == "raises":
             raise RuntimeError("another filter's fault")
         words = {"packed": self.vocab_size // 32, "wide": 200}[self.form]
-        return torch.from_numpy(packed(self.ids, words)[None])
+        return torch.from_numpy(pack_mask(self.ids, words)[None])
 
 
 def an_empty_intersection_ends_one_job_with_a_clear_error(rig: Rig, kind: Class) -> None:
@@ -306,7 +306,7 @@ def is_asked_in_the_order_that_we_know(rig: Rig, kind: Class) -> None:
     (ran,) = rig.run(rig.generator(), rig.job("hello", ours))
     assert ran.reason == "stop_token"
     assert log == ["attach", "reset", *["mask in the pool", "accept"] * len(ran.ids)]
-    assert np.all(ours.get_next_logit_mask().numpy()[0] == packed(rig.vocabulary.eos_ids, 18))
+    assert np.all(ours.get_next_logit_mask().numpy()[0] == pack_mask(rig.vocabulary.eos_ids, 18))
 
 
 CASES: tuple[Case, ...] = (

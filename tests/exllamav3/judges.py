@@ -19,6 +19,7 @@ from larksong.engine.engine import Engine
 from larksong.engine.grammar.export import export
 from larksong.engine.grammar.fixed_order import fixed_order
 from larksong.engine.grammar.grammar import Grammar
+from larksong.engine.packed import ids_of
 from larksong.engine.vocabulary import Vocabulary
 
 
@@ -114,7 +115,7 @@ def _llguidance_tokenizer(text: str, width: int, end: int) -> Any:
 
 
 def tokens_of(mask: np.ndarray) -> set[int]:
-    return set(np.unpackbits(mask.view(np.uint8), bitorder="little").nonzero()[0].tolist())
+    return set(ids_of(mask))
 
 
 @dataclass(frozen=True)

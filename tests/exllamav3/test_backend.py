@@ -28,6 +28,7 @@ from larksong.engine.backends.exllamav3.settings import ExllamaV3Settings
 from larksong.engine.engine import Engine
 from larksong.engine.events import Reasoning
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import unpack
 from larksong.grammars import wire_format
 from larksong.grammars.envelope import text_grammar
 from larksong.grammars.response_format import response_grammar
@@ -187,7 +188,7 @@ async def test_the_probability_that_masks_leave_is_measured_at_a_share_of_the_to
                 row = row[: measuring.backend._exllama_tokenizer.actual_vocab_size]
                 weights = np.exp(row.astype(np.float64) - row.max())
                 weights /= weights.sum()
-                bits = np.unpackbits(matcher.mask().view(np.uint8), bitorder="little")[: len(weights)]
+                bits = unpack(matcher.mask())[: len(weights)]
                 assert step.kept == pytest.approx(weights[bits == 1].sum(), abs=1e-4)
             matcher.advance(step.token)
         measuring.backend.close()

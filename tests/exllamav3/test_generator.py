@@ -12,8 +12,8 @@ import torch
 from exllamav3 import AsyncGenerator, AsyncJob, Filter, LLGuidanceFilter
 from exllamav3.generator.sampler import GreedySampler
 
-from larksong.engine.backends.exllamav3.others import packed
 from larksong.engine.events import FunctionOpen
+from larksong.engine.packed import pack_mask
 from larksong.grammars import wire_format
 from tests.exllamav3.contract import ARGUMENTS, SHORT, Only, calls_of, events_of, same
 from tests.exllamav3.rig import Ran, Rig, note
@@ -318,7 +318,7 @@ class Form(Only):
     def get_next_logit_mask(self) -> torch.Tensor:
         if self.dtype is torch.int32:
             kept = {token for token in self.ids if token < self.width * 32}
-            return torch.from_numpy(packed(kept, self.width)[None])
+            return torch.from_numpy(pack_mask(kept, self.width)[None])
         mask = torch.full((1, self.width), float("-inf"), dtype=self.dtype)
         mask[0, sorted(self.ids)] = 0
         return mask

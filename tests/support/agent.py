@@ -13,7 +13,7 @@ from larksong.api.openai_chat.responses import AnswerStyle, Totals, completion
 from larksong.api.openai_chat.schemas import ChatRequest
 from larksong.api.turns.generation import Model
 from larksong.engine.backends.base import Generation
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.grammars import wire_format
 from tests.support.families import Family
 

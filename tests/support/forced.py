@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tokenizers import Tokenizer
 
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary

@@ -7,13 +7,14 @@ from numpy.typing import NDArray
 
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
+from larksong.engine.packed import ids_of
 from larksong.engine.vocabulary import Vocabulary
 from tests.support.vocabularies import byte_twin
 
 
 def allowed(mask: NDArray[np.int32]) -> set[int]:
     """The token ids of a packed mask."""
-    return set(np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little")).tolist())
+    return set(ids_of(mask))
 
 
 class ByteOracle:

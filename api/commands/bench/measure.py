@@ -32,7 +32,7 @@ from larksong.api.commands.bench.timing import (
 from larksong.api.commands.bench.workload import RESPONSE_FORMAT, Request, request, turn
 from larksong.api.commands.end_token import end_token
 from larksong.api.turns.emitter import DeltaEmitter
-from larksong.engine.backends.replay import encoded
+from larksong.engine.backends.encoding import encoded
 from larksong.engine.engine import Engine
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary, VocabularyError

@@ -20,15 +20,15 @@ from larksong.engine.backends.exllamav3.version import TESTED, installed
 from larksong.engine.backends.exllamav3.vocabulary import vocabulary_of
 from larksong.engine.backends.exllamav3.worker import Worker
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.model_folder import FolderBackend, ModelFolder
-from larksong.engine.vocabulary import Vocabulary
+from larksong.engine.backends.model_description import DescribedBackend
+from larksong.engine.backends.model_folder import ModelFolder
 
 _log = logging.getLogger(__name__)
 
 _UNREAD_STEPS = 64  # a job leaves the batch when its reader is this far behind
 
 
-class ExllamaV3Backend(FolderBackend):
+class ExllamaV3Backend(DescribedBackend):
     """A `Backend` (see base.py) over a loaded model. `close()` ends its thread and unloads the model."""
 
     unsupported: frozenset[str] = frozenset()
@@ -49,13 +49,13 @@ class ExllamaV3Backend(FolderBackend):
         self._draft = draft
         self._exllama_tokenizer = tokenizer
         self._settings = settings
-        self._vocabulary = vocabulary_of(tokenizer)
+        self.vocabulary = vocabulary_of(tokenizer)
         self._worker = Worker(self._make_generator)
         for name in ("forward", "prefill"):
             setattr(model, name, _after(self._worker.tell, getattr(model, name)))
         generator = self._worker.generator
         room = generator.max_total_tokens - 1 - generator.max_draft_tokens
-        self._context_length: int = min(folder.context_length, settings.max_sequence or room, room)
+        self.context_length = min(folder.context_length, settings.max_sequence or room, room)
 
     @classmethod
     def load(cls, model: str | Path, settings: ExllamaV3Settings | None = None) -> Self:
@@ -79,14 +79,6 @@ class ExllamaV3Backend(FolderBackend):
         except (AssertionError, ValueError) as error:
             raise NotAModel(path, f"exllamav3 cannot run it ({error})") from error
 
-    @property
-    def vocabulary(self) -> Vocabulary:
-        return self._vocabulary
-
-    @property
-    def context_length(self) -> int:
-        return self._context_length
-
     def generate(self, generation: Generation) -> AsyncGenerator[Step | Finish, None]:
         """See Backend.generate."""
         return self._run(self.sequence(generation))
@@ -96,8 +88,8 @@ class ExllamaV3Backend(FolderBackend):
         return Sequence(
             generation,
             self._exllama_tokenizer,
-            self._vocabulary,
-            self._context_length,
+            self.vocabulary,
+            self.context_length,
             self._settings.requeue_tokens,
             self._settings.mass_share,
         )

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -19,27 +18,13 @@ from exllamav3 import Filter, Job, Tokenizer
 from numpy.typing import NDArray
 
 from larksong.engine.backends.errors import EmptyMask, Refused, SharedFilter
-from larksong.engine.backends.exllamav3.others import Others, packed
+from larksong.engine.backends.exllamav3.others import Others
+from larksong.engine.cursor import Cursor
 from larksong.engine.errors import EngineError
 from larksong.engine.events import Events
+from larksong.engine.packed import count_ids, pack_mask
 
 _log = logging.getLogger(__name__)
-
-
-class Cursor(Protocol):
-    """What a filter drives: a `Matcher`, or one that is `Budgeted` or `Thinking`."""
-
-    @property
-    def fault(self) -> str | None: ...
-    @property
-    def finished(self) -> bool: ...
-    def mask(self) -> NDArray[np.int32]: ...
-    def forced(self) -> tuple[int, ...]: ...
-    def likely(self) -> tuple[int, ...]: ...
-    def advance(self, token: int) -> Events: ...
-    def rollback(self, count: int) -> None: ...
-    def finish(self) -> Events: ...
-    def fork(self) -> Self: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +67,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         self._matcher = matcher.fork()
         self._others = Others(also, ends)
         words = -(-tokenizer.config.vocab_size // 32)
-        self._end = packed(ends, words)
+        self._end = pack_mask(ends, words)
         self._min_tokens = min_tokens
         self._mask = np.zeros((1, words), dtype=np.int32)
         self._tensor = torch.from_numpy(self._mask)  # shares the memory
@@ -172,7 +157,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
             mask = self._end
         if mask is not self._shown:  # the same tokens are the same mask, and often come one after the other
             np.copyto(self._mask[0], mask)
-            self._allowed = int(np.bitwise_count(self._mask.view(np.uint32)).sum())
+            self._allowed = count_ids(self._mask)
             self._shown = mask
         return self._tensor
 
@@ -186,7 +171,7 @@ class MatcherFilter(Filter):  # type: ignore[misc]
         left = mask
         # exllamav3 takes these out of the mask that it gets, and takes token 0 of nothing.
         for why, taken in self._taken_out():
-            left = left & ~packed(taken, len(mask))
+            left = left & ~pack_mask(taken, len(mask))
             if not left.any():
                 raise EmptyMask(why)
         if len(self.accepted) < self._min_tokens and (left & ~self._end).any():

@@ -9,6 +9,8 @@ import torch
 from exllamav3 import Filter, Job
 from numpy.typing import NDArray
 
+from larksong.engine.packed import pack_flags, pack_mask
+
 
 class Others:
     """Filters that exllamav3 does not know of. What they raise goes through to the caller, who catches it.
@@ -42,7 +44,7 @@ class Others:
     def narrow(self, mask: NDArray[np.int32]) -> NDArray[np.int32]:
         """What all of them allow of `mask`; may be nothing."""
         if self._done and self._done[-1]:
-            return mask & packed(self._ends, len(mask))
+            return mask & pack_mask(self._ends, len(mask))
         for other in self._filters:
             if other.is_active:
                 mask = mask & _words(other.get_next_logit_mask(), len(mask))
@@ -61,21 +63,12 @@ class Others:
         del self._done[len(self._done) - fed :]
 
 
-def packed(tokens: Iterable[int], words: int) -> NDArray[np.int32]:
-    """A mask of `words` words that allows `tokens`."""
-    mask = np.zeros(words, dtype=np.int32)
-    bits = mask.view(np.uint32)
-    for token in tokens:
-        bits[token >> 5] |= np.uint32(1 << (token & 31))
-    return mask
-
-
 def _words(mask: torch.Tensor, words: int) -> NDArray[np.int32]:
     """A mask in either of exllamav3's formats as `words` packed words; what it does not reach is refused."""
     row = mask.reshape(-1)
     if row.dtype == torch.int32:
         found = row.numpy()
     else:
-        bits = np.packbits((row > float("-inf")).numpy(), bitorder="little")
-        found = np.pad(bits, (0, -len(bits) % 4)).view(np.int32)
+        flags = (row > float("-inf")).numpy()
+        found = pack_flags(np.pad(flags, (0, -len(flags) % 32))).view(np.int32)
     return np.pad(found[:words], (0, max(words - len(found), 0)))

@@ -11,11 +11,10 @@ import torch
 from exllamav3 import Job, Tokenizer
 
 from larksong.engine.backends.base import Finish, Generation, Logprobs, Step
-from larksong.engine.backends.exllamav3.filter import Cursor, MatcherFilter
+from larksong.engine.backends.constraint import BudgetReport, budget_report, constrain
+from larksong.engine.backends.exllamav3.filter import MatcherFilter
 from larksong.engine.backends.exllamav3.samplers import sampler_of
 from larksong.engine.backends.handover import Handover
-from larksong.engine.backends.thinking import Thinking
-from larksong.engine.backends.turn import budgeted, tokens_left
 from larksong.engine.events import Content, Events
 from larksong.engine.vocabulary import Vocabulary
 
@@ -37,12 +36,7 @@ class Sequence:
         requeue_tokens: int | None,
         mass_share: float = 0.0,
     ) -> None:
-        left = tokens_left(generation, vocabulary, context_length)
-        self._budget = budgeted(generation, left)
-        matcher = self._budget or generation.matcher
-        cursor: Cursor | None = matcher
-        if generation.reasoning_budget is not None and matcher is not None:
-            cursor = Thinking(generation.reasoning_budget, matcher)
+        cursor, left = constrain(generation, vocabulary, context_length)
         sampling = generation.sampling
         sampler = sampler_of(sampling, tokenizer, mass_share)
         self._filter: MatcherFilter | None = None
@@ -63,7 +57,7 @@ class Sequence:
             input_ids=torch.tensor([generation.prompt], dtype=torch.long),
             max_new_tokens=left,
             # With a grammar it may be that nothing but the end is allowed: the filter knows.
-            min_new_tokens=sampling.min_tokens if matcher is None else 0,
+            min_new_tokens=sampling.min_tokens if cursor is None else 0,
             sampler=sampler,
             seed=sampling.seed,
             stop_conditions=sorted(vocabulary.eos_ids),
@@ -112,24 +106,20 @@ class Sequence:
             events += self._filter.finish()
             if error is None and self._filter.fault is not None:
                 reason, error = "error", self._filter.fault
-        calls = self._budget_now.finished_calls if self._budget_now is not None else None
-        return Finish(reason, events, error, calls, self._cached_tokens)
+        return Finish(reason, events, error, self._budget_report.finished_calls, self._cached_tokens)
 
     def _end(self, reason: str) -> Finish:
         if self._filter is None:
             return self.end("length" if reason == "max_new_tokens" else "stop")
         last = self._filter.accepted[self._given :]
         events = last[0].events if last else ()
-        limited = self._budget_now is not None and self._budget_now.limited
-        return self.end("stop" if self._filter.finished and not limited else "length", events)
+        stopped = self._filter.finished and not self._budget_report.limited
+        return self.end("stop" if stopped else "length", events)
 
     @property
-    def _budget_now(self) -> Any:
-        """The budget where it stands: the filter works on a copy."""
-        if self._filter is None or self._budget is None:
-            return None
-        cursor = self._filter.cursor
-        return cursor.cursor if isinstance(cursor, Thinking) else cursor
+    def _budget_report(self) -> BudgetReport:
+        """From the filter's cursor: it works on a copy."""
+        return budget_report(None if self._filter is None else self._filter.cursor)
 
     def _read(self, filter: MatcherFilter, result: dict[str, Any]) -> Iterator[Step]:
         """The tokens that the filter has accepted and exllamav3 will not take back; the end is none."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.forced import Encode
 from larksong.engine.vocabulary import Vocabulary
 

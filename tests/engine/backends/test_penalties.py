@@ -78,19 +78,19 @@ def test_dry_takes_from_what_would_prolong_a_repetition() -> None:
     assert applied([0, 1, 2, 3], [0, 1], **settings, dry_range=3) == [1.0, -1.0, 2.0, 0.5, 0.0]
 
 
-def test_a_look_tells_probabilities_of_the_model_itself() -> None:
+def test_probabilities_are_those_of_the_model_itself() -> None:
     sampler = Sampler(Sampling(logprobs=2))
     bias = np.array([0, -np.inf, -np.inf, 0, 0], np.float32)
-    look = sampler.look(LOGITS, bias, 0)
+    found = sampler.probabilities(LOGITS, bias, 0)
     shares = np.exp(LOGITS) / np.exp(LOGITS).sum()
-    assert look.kept == pytest.approx(shares[[0, 3, 4]].sum(), rel=1e-5)
-    assert look.logprobs.chosen == pytest.approx(np.log(shares[0]), rel=1e-5)
-    assert [token for token, _ in look.logprobs.top] == [2, 0]
-    assert [logprob for _, logprob in look.logprobs.top] == pytest.approx(
+    assert found.kept == pytest.approx(shares[[0, 3, 4]].sum(), rel=1e-5)
+    assert found.logprobs.chosen == pytest.approx(np.log(shares[0]), rel=1e-5)
+    assert [token for token, _ in found.logprobs.top] == [2, 0]
+    assert [logprob for _, logprob in found.logprobs.top] == pytest.approx(
         np.log(shares[[2, 0]]).tolist(), rel=1e-5
     )
-    assert Sampler(Sampling(logprobs=0)).look(LOGITS, None, 0).logprobs.top == ()
-    assert Sampler(Sampling()).look(LOGITS, None, 0).logprobs is None
+    assert Sampler(Sampling(logprobs=0)).probabilities(LOGITS, None, 0).logprobs.top == ()
+    assert Sampler(Sampling()).probabilities(LOGITS, None, 0).logprobs is None
 
 
 def test_a_repetition_penalty_must_be_positive() -> None:

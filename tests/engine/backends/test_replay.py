@@ -9,14 +9,14 @@ from tokenizers import Tokenizer
 from larksong.engine.backends.base import Generation, Sampling
 from larksong.engine.backends.errors import PromptTooLong
 from larksong.engine.backends.model_folder import ModelFolder
-from larksong.engine.backends.replay import ReplayBackend, encoded, text_ids
+from larksong.engine.backends.replay import ReplayBackend
 from larksong.engine.engine import Engine
 from larksong.engine.events import CallClose, FunctionOpen
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import wire_format
 from tests.support.generations import CALL_TEXT, ONE_CALL, WEATHER, collect, content, generation
-from tests.support.tokenizers import EOS, SAMPLE, byte_fallback_tokenizer
+from tests.support.tokenizers import EOS, SAMPLE
 
 
 @pytest.fixture(scope="module")
@@ -153,17 +153,3 @@ def test_an_empty_script_or_a_pace_of_nothing_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=r"script has no texts|must be above 0"):
         ReplayBackend(byte_tokenizer, byte_vocabulary, script, tokens_per_second=pace)
-
-
-@pytest.mark.parametrize("text", ["Hello", " two  blanks", "\n<tool_call>", "日本", ""])
-@pytest.mark.parametrize("dummy_prefix", [True, False])
-def test_no_blank_is_put_before_a_text_in_the_middle_of_a_turn(text: str, dummy_prefix: bool) -> None:
-    tokenizer = byte_fallback_tokenizer(dummy_prefix=dummy_prefix)
-    vocabulary = Vocabulary.from_tokenizer(tokenizer, eos=["</s>"])
-    ids = text_ids(tokenizer, vocabulary, text)
-    assert b"".join(vocabulary.tokens[token] for token in ids) == text.encode()
-
-
-@pytest.mark.parametrize("text", [SAMPLE * 100, "a" * 5_000, "<|im_end|>日本 \n\n" * 1_000])
-def test_long_texts_are_encoded_as_short_ones(byte_tokenizer: Tokenizer, text: str) -> None:
-    assert encoded(byte_tokenizer, text) == byte_tokenizer.encode(text, add_special_tokens=False).ids

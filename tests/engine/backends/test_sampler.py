@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from numpy.typing import NDArray
 
 from larksong.engine.backends.base import Sampling
-from larksong.engine.backends.sampler import MaskBias, Sampler
+from larksong.engine.backends.sampler import AllowedCounts, MaskBias, Sampler
 
 # Five tokens with probabilities 0.05, 0.5, 0.3, 0.1, 0.05.
 LOGITS = np.log(np.array([0.05, 0.5, 0.3, 0.1, 0.05], np.float32))
@@ -101,6 +101,11 @@ def pack(allowed: set[int], width: int) -> NDArray[np.int32]:
     for token in allowed:
         mask[token >> 5] |= np.uint32(1 << (token & 31))
     return mask.view(np.int32)
+
+
+def test_all_tokens_of_a_mask_are_counted() -> None:
+    for allowed in (set(), {31}, {0, 31, 32, 99}, set(range(100))):
+        assert AllowedCounts().of(pack(allowed, 100)) == len(allowed)
 
 
 def test_a_bias_is_kept_by_the_identity_of_its_mask() -> None:

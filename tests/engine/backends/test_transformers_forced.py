@@ -13,9 +13,9 @@ from jsonschema import validate
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from larksong.engine.backends.base import Finish, Generation, Step
-from larksong.engine.backends.replay import text_ids
+from larksong.engine.backends.decoding import Decoding
+from larksong.engine.backends.encoding import text_ids
 from larksong.engine.backends.transformers import TransformersBackend
-from larksong.engine.backends.turn import Turn
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.grammars import CallPolicy, Tool, wire_format
@@ -131,11 +131,11 @@ async def test_likely_tokens_save_passes_and_change_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     passes = Passes(tiny_backend, monkeypatch)
-    likely = Turn.likely
+    likely = Decoding.likely
     counts = []
     written = []
     for drafts in (likely, lambda turn: ()):
-        monkeypatch.setattr(Turn, "likely", drafts)
+        monkeypatch.setattr(Decoding, "likely", drafts)
         before = passes.count
         for seed in range(10):
             asked = generation(

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear, set_bits, union
+from larksong.engine.lexing.trie import Position, TokenSet, Trie, clear, union
+from larksong.engine.packed import set_bits
 from larksong.engine.vocabulary import Vocabulary
 from tests.support.examples import examples
 
