@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from larksong.engine.forced import Encode as Encode
     from larksong.engine.grammar.grammar import Grammar as Grammar
     from larksong.engine.grammar.grammar import Rule as Rule
+    from larksong.engine.grammar.grammar import Terminal as Terminal
     from larksong.engine.grammar.terminals import Choice as Choice
     from larksong.engine.grammar.terminals import JsonString as JsonString
     from larksong.engine.grammar.terminals import Literal as Literal
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from larksong.engine.grammar.terminals import Pattern as Pattern
     from larksong.engine.grammar.terminals import Role as Role
     from larksong.engine.grammar.terminals import Special as Special
-    from larksong.engine.grammar.terminals import Terminal as Terminal
     from larksong.engine.grammar.terminals import TextUntil as TextUntil
     from larksong.engine.matcher import Matcher as Matcher
     from larksong.engine.vocabulary import Vocabulary as Vocabulary
@@ -66,7 +66,7 @@ _NAMES = {
     ),
     "explain": ("Explanation",),
     "forced": ("Encode",),
-    "grammar.grammar": ("Grammar", "Rule"),
+    "grammar.grammar": ("Grammar", "Rule", "Terminal"),
     "grammar.terminals": (
         "Choice",
         "JsonString",
@@ -75,7 +75,6 @@ _NAMES = {
         "Pattern",
         "Role",
         "Special",
-        "Terminal",
         "TextUntil",
     ),
     "matcher": ("Matcher",),
