@@ -29,7 +29,7 @@ from larksong.engine.lexing.walks import Walk
 
 log = logging.getLogger(__name__)
 
-_CODE = ("automata/*.py", "grammar/*.py", "lexing/*.py", "errors.py")
+_CODE = ("automata/*.py", "grammar/*.py", "lexing/*.py", "errors.py", "packed.py")
 
 
 def cache_folder() -> Path:
