@@ -34,7 +34,7 @@ class Matcher:
         self._tokens: list[int] = []
         self._trail: list[Configuration] = [automaton.start]
         self._open: dict[int, Readings] = {}
-        """the readings of a value whose type is open, by place in the trail and whether they read a string"""
+        """the readings of a value whose type is open, by place in the trail"""
         self._fault: tuple[int, str] | None = None
         """the length of the trail at which a token was refused, and why"""
 

@@ -8,8 +8,8 @@ on the cost behind each. While the tokens left are above the highest bound the m
 from the limit a step costs one comparison. Below it the parts that are too dear are left out, and a part
 whose tokens lead to different states of a terminal (the inside of a string) is taken apart by them.
 
-Costs fall by one along a shortest way (see `larksong.engine.completion.search`), so a budget mask is
-never empty while the tokens left are at least the cost.
+Costs fall by one along a shortest way (see `larksong.engine.completion.search`), so a budget mask is never
+empty while the tokens left are at least the cost.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class CostProfile(NamedTuple):
 
 
 class BudgetMasks:
-    """The filter over the masks of one automaton."""
+    """The filter over the masks of one grammar; for its arguments see `CompletionSearch`."""
 
     def __init__(
         self, parser: Parser, masks: Masks, root: Position, special: Mapping[str, int], title: str

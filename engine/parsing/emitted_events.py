@@ -30,12 +30,12 @@ def name_parameters(before: Configuration, target: Configuration, reached: Reach
     renamed: Reached = {}
     for thread, (reading, events) in reached.items():
         told = next((i for i, event in enumerate(events) if isinstance(event, ParameterOpen)), len(events))
-        # Without its completion the same name is still being read; behind it another one may have begun.
+        # Without its end the same name is still being read; behind it another one may have begun.
         goes_on = named is not None and told == len(events)
         if named is not None:
             events = events[:told] + events[told + 1 :]
         if naming is not None and not goes_on:
-            events += completion(naming.bound.terminal, naming.bound.label, None)
+            events += closing(naming.bound.terminal, naming.bound.label, None)
         renamed[thread] = (reading, events)
     return renamed
 
@@ -72,7 +72,7 @@ def piece(bound: BoundTerminal, data: bytes) -> Events:
     return (Content(data),) if role is Role.CONTENT else (Reasoning(data),)
 
 
-def completion(terminal: Terminal, outcome: Value, value: Value) -> Events:
+def closing(terminal: Terminal, outcome: Value, value: Value) -> Events:
     """What the end of a terminal reveals; `value` is what it pushed."""
     role = terminal.role
     if role is Role.PARAMETER_OPEN:
@@ -98,7 +98,7 @@ def stopped(terminal: Terminal, label: Value, value: Value) -> Events:
         return (FunctionOpen(str(label)),)
     if terminal.role is Role.JSON and not terminal.reported_as and isinstance(terminal.definition, Literal):
         return (Json(terminal.definition.text.encode()),)
-    return completion(terminal, label, value)
+    return closing(terminal, label, value)
 
 
 def common(alternatives: list[Events]) -> Events:

@@ -122,7 +122,7 @@ class Stack:
         "begun",
         "compiled",
         "fills",
-        "following",
+        "fresh",
         "live",
         "parent",
         "shifts",
@@ -138,7 +138,7 @@ class Stack:
         self.shifts: dict[tuple[int, Value], Stack | None] = {}
         self.live: Live | None = None
         self.begun: tuple[Thread, ...] | None = None
-        self.following: tuple[tuple[Thread, Events], ...] | None = None
+        self.fresh: tuple[tuple[Thread, Events], ...] | None = None
         self.fills: dict[Position, list[TokenSet]] = {}
 
     def push(self, state: State, value: Value) -> Stack:

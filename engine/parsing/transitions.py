@@ -13,8 +13,8 @@ from larksong.engine.events import Events, FunctionOpen, coalesce
 from larksong.engine.grammar.terminals import Role
 from larksong.engine.parsing.emitted_events import (
     Reached,
+    closing,
     common,
-    completion,
     continuation,
     name_parameters,
     opening,
@@ -36,9 +36,9 @@ class Transitions:
 
     def fresh(self, stack: Stack) -> tuple[tuple[Thread, Events], ...]:
         """The threads that begin on a stack, with what their beginning already tells."""
-        if stack.following is None:
-            stack.following = tuple((begun, opening(begun.bound)) for begun in self._parser.begin(stack))
-        return stack.following
+        if stack.fresh is None:
+            stack.fresh = tuple((begun, opening(begun.bound)) for begun in self._parser.begin(stack))
+        return stack.fresh
 
     def configuration(self, threads: Sequence[Thread]) -> Configuration:
         """The configuration of some threads."""
@@ -119,7 +119,7 @@ class Transitions:
         if bound.terminal.role is Role.FUNCTION_OPEN and bound.unique and bound.unique[state] is None:
             events += (FunctionOpen(str(label)),)  # the beginning of another name, told apart by what follows
         elif after is not None:
-            events += completion(bound.terminal, label, after.value)
+            events += closing(bound.terminal, label, after.value)
         if bound.automaton.text is not None and isinstance(outcome, int):
             for name, value in bound.automaton.text.stops[outcome].shifts():
                 number = stack.compiled.number[name]
