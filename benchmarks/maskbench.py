@@ -28,8 +28,8 @@ from larksong.api.runtime.gc_tuning import settle_down
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.answers.response_format import response_grammar
 from larksong.grammars.errors import GrammarsError
-from larksong.grammars.response_format import response_grammar
 
 
 class Refused(Exception):

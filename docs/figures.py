@@ -31,10 +31,10 @@ from larksong.engine.matcher import Matcher
 from larksong.engine.parsing.tables import Symbols
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
-from larksong.grammars.element_format import letter_stops
 from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER
 from larksong.grammars.schema import read_parameters
 from larksong.grammars.warm_up import warm_up
+from larksong.grammars.wire.element_format import letter_stops
 
 Row = tuple[str, str]
 WRITE = Tool(

@@ -13,7 +13,7 @@ from larksong.grammars.errors import (
 from larksong.grammars.formats import format_names, wire_format
 from larksong.grammars.schema import Limits, Options, Widened
 from larksong.grammars.tools import CallPolicy, Tool
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 __all__ = [
     "CallPolicy",

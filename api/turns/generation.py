@@ -37,11 +37,11 @@ from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Options, Tool, WireFormat
-from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
-from larksong.grammars.envelope import text_grammar
+from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, regex_grammar
+from larksong.grammars.answers.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.errors import InvalidConstraint
-from larksong.grammars.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.warm_up import warm_up
+from larksong.grammars.wire.envelope import text_grammar
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from larksong.engine.errors import EngineError
 from larksong.engine.grammar.grammar import Grammar, Rule
 from larksong.engine.grammar.terminals import Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.answers.response_format import response_grammar, response_widened
 from larksong.grammars.errors import GrammarsError
-from larksong.grammars.response_format import response_grammar, response_widened
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Widened, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 
 class Part(NamedTuple):

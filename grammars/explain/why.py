@@ -14,13 +14,13 @@ from functools import lru_cache
 from larksong.engine.engine import Engine
 from larksong.engine.explain import byte_vocabulary
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.explain.blame import Answer, Wanted, blamed, edits_of, refused_member, shown, wanted_by
 from larksong.grammars.explain.edits import Edit, without
 from larksong.grammars.explain.places import Places
 from larksong.grammars.explain.reading import Reading, Spot, json_spot, read_turn
 from larksong.grammars.explain.request import Request, accepts
 from larksong.grammars.tools import Tool
+from larksong.grammars.wire.element_format import ElementFormat
 
 _CACHE_BYTES = 64 << 20
 _NAME_CHARACTERS = frozenset((string.ascii_letters + string.digits + "_-.:/").encode())

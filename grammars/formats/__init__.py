@@ -7,7 +7,7 @@ import pkgutil
 from functools import cache
 
 from larksong.grammars.errors import UnknownFormat
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 
 @cache

@@ -20,9 +20,9 @@ from typing import Any
 
 from larksong.engine.grammar.terminals import Literal, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.wire.element_format import ElementFormat
+from larksong.grammars.wire.wire_format import tool_lines
 
 DSML = "｜DSML｜"
 

@@ -34,8 +34,8 @@ from larksong.engine.grammar.terminals import (
 )
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
-from larksong.grammars.json_format import closing
-from larksong.grammars.json_rules import ANY_SCHEMA, MemberRules, RuleBuilder, Shapes, shared_name
+from larksong.grammars.json.rules import ANY_SCHEMA, MemberRules, RuleBuilder, Shapes, shared_name
+from larksong.grammars.json.shortest import Notation, shortest_string, shortest_text
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.productive import without_dead_ends
 from larksong.grammars.schema.references import escape
@@ -48,9 +48,9 @@ from larksong.grammars.schema.shapes import (
     StringShape,
 )
 from larksong.grammars.schema.values import json_text
-from larksong.grammars.shortest import Notation, shortest_string, shortest_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import WireFormat, tool_lines
+from larksong.grammars.wire.json_format import closing
+from larksong.grammars.wire.wire_format import WireFormat, tool_lines
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
 UNFIT = ":{}[],<"

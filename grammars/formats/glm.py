@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 
 from larksong.engine.grammar.terminals import Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.wire.element_format import ElementFormat
+from larksong.grammars.wire.wire_format import tool_lines
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 

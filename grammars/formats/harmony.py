@@ -24,9 +24,9 @@ from larksong.engine.grammar.attributes import Carry, More
 from larksong.engine.grammar.grammar import Rule
 from larksong.engine.grammar.terminals import Literal, Role, Special, Terminal, TextUntil
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema
 from larksong.grammars.tools import CallPolicy, Tool
+from larksong.grammars.wire.json_format import JsonFormat, arguments_text, carrying, closing
 
 START, CHANNEL, MESSAGE, CONSTRAIN = "<|start|>", "<|channel|>", "<|message|>", "<|constrain|>"
 END, CALL = "<|end|>", "<|call|>"

@@ -12,10 +12,10 @@ from typing import Any
 
 from larksong.engine.grammar.terminals import Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.wire.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.wire.wire_format import tool_lines
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 

@@ -17,10 +17,10 @@ from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.terminals import Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import InvalidToolName
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import spellings, tool_lines
+from larksong.grammars.wire.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.wire.wire_format import spellings, tool_lines
 
 SECTION, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 OPEN, CLOSE = "<|tool_call_begin|>", "<|tool_call_end|>"

@@ -15,10 +15,10 @@ from larksong.engine.automata.text_until import Stop
 from larksong.engine.grammar.attributes import More
 from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema.values import json_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import spellings, tool_lines
+from larksong.grammars.wire.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.wire.wire_format import spellings, tool_lines
 
 SYSTEM = """\
 Given the following functions, please respond with a JSON for a function call with its proper arguments that \

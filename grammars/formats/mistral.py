@@ -20,11 +20,11 @@ from typing import Any
 from larksong.engine.grammar.attributes import More
 from larksong.engine.grammar.terminals import Literal, Pattern, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.values import json_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.wire.json_format import JsonFormat, arguments_text, carrying, closing
+from larksong.grammars.wire.wire_format import tool_lines
 
 OPEN, ID, ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
 

@@ -23,8 +23,8 @@ from typing import Any
 
 from larksong.engine.grammar.terminals import Literal, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
 from larksong.grammars.tools import Tool
+from larksong.grammars.wire.element_format import ElementFormat
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 

@@ -10,10 +10,10 @@ import pytest
 
 from larksong.engine.engine import Engine
 from larksong.grammars import format_names, wire_format
-from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
-from larksong.grammars.envelope import text_grammar
+from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, regex_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from larksong.grammars.errors import InvalidConstraint
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.wire.envelope import text_grammar
 from tests.api.serving import Served, serving
 from tests.support.markers import BY_ID, BY_LETTERS
 from tests.support.vocabularies import cut_with_markers, text_of

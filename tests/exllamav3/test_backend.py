@@ -29,8 +29,8 @@ from larksong.engine.engine import Engine
 from larksong.engine.events import Reasoning
 from larksong.engine.matcher import Matcher
 from larksong.grammars import wire_format
-from larksong.grammars.envelope import text_grammar
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
+from larksong.grammars.wire.envelope import text_grammar
 from tests.exllamav3.contract import ARGUMENTS, SHORT, FaultyMatcher
 from tests.exllamav3.folder import write_folder
 from tests.exllamav3.rig import Rig

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larksong.grammars.names import Names
+from larksong.grammars.json.names import Names
 from tests.support.examples import examples
 
 

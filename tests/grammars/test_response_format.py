@@ -10,7 +10,7 @@ from larksong.engine.events import Json
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
-from larksong.grammars.response_format import calls_or_answer, response_grammar
+from larksong.grammars.answers.response_format import calls_or_answer, response_grammar
 from tests.support.vocabularies import vocabulary
 
 SCHEMA = {

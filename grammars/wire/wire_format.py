@@ -125,7 +125,7 @@ class WireFormat(ABC):
 
     @abstractmethod
     def shortest_arguments(self, parameters: Schema, vocabulary: Vocabulary | None = None) -> str:
-        """The shortest text of that grammar (see `larksong.grammars.shortest`)."""
+        """The shortest text of that grammar (see `larksong.grammars.json.shortest`)."""
 
     @abstractmethod
     def open_arguments(self, parameters: Schema | None, vocabulary: Vocabulary | None = None) -> Grammar:

@@ -10,12 +10,12 @@ from larksong.engine.grammar.attributes import Carry
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Definition, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_rules import json_grammar
-from larksong.grammars.open_json import OpenJson
+from larksong.grammars.json.open_json import OpenJson
+from larksong.grammars.json.rules import json_grammar
+from larksong.grammars.json.shortest import shortest_json
 from larksong.grammars.schema import Schema
-from larksong.grammars.shortest import shortest_json
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 
 class JsonFormat(WireFormat):

@@ -34,7 +34,8 @@ from larksong.engine.grammar.terminals import (
 )
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
-from larksong.grammars.json_rules import (
+from larksong.grammars.json.open_json import OpenJson
+from larksong.grammars.json.rules import (
     ANY_SCHEMA,
     MemberRules,
     RuleBuilder,
@@ -42,14 +43,13 @@ from larksong.grammars.json_rules import (
     constructors,
     shared_name,
 )
-from larksong.grammars.open_json import OpenJson
+from larksong.grammars.json.shortest import joined, shorter, shortest_json, shortest_string
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.references import escape
 from larksong.grammars.schema.shapes import ArrayShape, EnumShape, NumberShape, ObjectShape, StringShape
 from larksong.grammars.schema.values import json_text
-from larksong.grammars.shortest import joined, shorter, shortest_json, shortest_string
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 _EMPTY = ""
 """the symbol of an empty raw value, which has no terminal where a token ends values"""

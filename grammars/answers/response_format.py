@@ -11,9 +11,9 @@ from typing import Any
 from larksong.engine.grammar.grammar import Grammar, Rule
 from larksong.engine.grammar.terminals import Role, Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_rules import RuleBuilder
+from larksong.grammars.json.rules import RuleBuilder
+from larksong.grammars.json.shortest import shortest_json
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, read_schema
-from larksong.grammars.shortest import shortest_json
 
 _CACHED_SCHEMAS = 256
 _ANSWER = "ANSWER"

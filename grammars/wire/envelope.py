@@ -11,7 +11,7 @@ from larksong.engine.grammar.grammar import Grammar, Rule
 from larksong.engine.grammar.terminals import Special, Terminal, TextUntil
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.tools import CallPolicy
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 _CACHED = 256
 _ANSWERED = "answered"  # the rule of an answer that has a grammar

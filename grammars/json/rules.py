@@ -58,7 +58,8 @@ from larksong.engine.grammar.terminals import (
     Sub,
     Terminal,
 )
-from larksong.grammars.names import Names
+from larksong.grammars.json.names import Names
+from larksong.grammars.json.shortest import shortest_json
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.productive import contents
 from larksong.grammars.schema.shapes import (
@@ -74,7 +75,6 @@ from larksong.grammars.schema.shapes import (
     StringShape,
 )
 from larksong.grammars.schema.values import json_text
-from larksong.grammars.shortest import shortest_json
 
 Shapes = tuple[Shape, ...]
 
