@@ -34,7 +34,7 @@ from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER
 from larksong.grammars.schema import read_parameters
 from larksong.grammars.warm_up import warm_up
-from larksong.grammars.wire.element_format import letter_stops
+from larksong.grammars.wire.elements import letter_stops
 
 Row = tuple[str, str]
 WRITE = Tool(
@@ -109,7 +109,7 @@ def lexing() -> list[Row]:
     state, text = bounded.start, b'"' + b"a" * 100
     for byte in text:
         state = bounded.row(state)[byte]
-    stops = TextUntil(letter_stops(QWEN3_CODER), QWEN3_CODER.before).text()
+    stops = TextUntil(letter_stops(QWEN3_CODER.elements), QWEN3_CODER.suffix_overlap).text()
     numbers = count()
     email = r"[a-z0-9._]+@[a-z0-9.]+\.[a-z]{2,}"
     return [

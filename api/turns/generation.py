@@ -41,7 +41,6 @@ from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, 
 from larksong.grammars.answers.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.errors import InvalidConstraint
 from larksong.grammars.warm_up import warm_up
-from larksong.grammars.wire.envelope import text_grammar
 
 
 @dataclass(frozen=True)
@@ -263,9 +262,9 @@ class Model:
             policy = replace(request.calls, reasoning=_may_reason(wire, self.backend.chat_template))
             grammar = wire.grammar(callable_tools, policy, vocabulary, in_reasoning=prompt.in_reasoning)
             if isinstance(request.answer, AnswerSchema):
-                if wire.bare_calls and not policy.required:
+                if wire.bare_json and not policy.required:
                     self._tell_apart(request.answer, wire)
-                grammar = calls_or_answer(grammar, request.answer.schema, request.answer.options)
+                grammar = calls_or_answer(grammar, request.answer.schema, vocabulary, request.answer.options)
         else:
             grammar = _text_grammar(request, vocabulary, prompt.in_reasoning)
         matcher = self._engine.matcher(grammar) if grammar is not None else None
@@ -294,12 +293,12 @@ class Model:
     def _tell_apart(self, answer: AnswerSchema, wire: WireFormat) -> None:
         """Raises InvalidConstraint where an answer of the schema may begin as the format's calls do."""
         matcher = self._engine.matcher(answer.grammar(self.backend.vocabulary))
-        for token in text_ids(self.backend.tokenizer, self.backend.vocabulary, wire.call_marker):
+        for token in text_ids(self.backend.tokenizer, self.backend.vocabulary, wire.call_start):
             if not matcher.allows(token):
                 return
             matcher.advance(token)
         raise InvalidConstraint(
-            f"An answer of this schema may begin with {wire.call_marker}, as calls of the format "
+            f"An answer of this schema may begin with {wire.call_start}, as calls of the format "
             f"'{wire.name}' do: set 'tool_choice' to 'none' or 'required', or choose another 'tool_format'."
         )
 
@@ -324,7 +323,7 @@ def _text_grammar(request: TurnRequest, vocabulary: Vocabulary, in_reasoning: bo
     answer = request.answer.grammar(vocabulary) if request.answer is not None else None
     budgeted = request.reasoning_budget is not None
     if wire.reasons(vocabulary) or in_reasoning or (budgeted and answer is None):
-        return text_grammar(wire, vocabulary, answer, in_reasoning=in_reasoning)
+        return wire.text_grammar(vocabulary, answer, in_reasoning=in_reasoning)
     return answer
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from larksong.engine.engine import Engine
 from larksong.engine.explain import byte_vocabulary
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.caching import per_vocabulary
 from larksong.grammars.explain.blame import Answer, Wanted, blamed, edits_of, refused_member, shown, wanted_by
 from larksong.grammars.explain.edits import Edit, without
 from larksong.grammars.explain.places import Places
@@ -85,11 +85,11 @@ class Why:
         # Where nothing closes a name, one that begins like a tool's is refused behind it.
         behind_name = (
             reading.tool is not None
-            and before.endswith((wire.function_prefix + reading.tool).encode())
+            and before.endswith((wire.function_name_prefix + reading.tool).encode())
             and (not reading.inside or reading.begin >= len(units) - 1)
         )
         goes_on = behind_name and rest[0] in _NAME_CHARACTERS
-        if goes_on or (reading.in_function_name and wire.function_prefix.encode() in before):
+        if goes_on or (reading.in_function_name and wire.function_name_prefix.encode() in before):
             names = [tool.name for tool in self._request.tools]
             message = f"the request has these tools: {', '.join(names)}"
             return (Wanted(None, "/tools", "name", names, message, in_request=True),)
@@ -111,12 +111,12 @@ class Why:
         wire = self._request.format
         if not isinstance(wire, ElementFormat):
             return json_spot(self._bytes(units[begin:]), self._bytes(rest))
-        text, opened = self._bytes(units[begin:]), wire.key_open.encode()
+        text, opened = self._bytes(units[begin:]), wire.arg_name_prefix.encode()
         whole = text + self._bytes(rest)
         # The marker of one more parameter may be refused itself, or in the middle of it.
         start = whole.find(opened, max(len(text) - len(opened) + 1, 0), len(text) + len(opened))
         in_value = reading.parameter is not None and reading.value is not None
-        if in_value and not whole[: max(start, 0)].endswith("".join(wire.value_close).encode()):
+        if in_value and not whole[: max(start, 0)].endswith("".join(wire.arg_value_suffix).encode()):
             start = -1  # the same letters are text where no value ends before them
         if start < 0 and reading.parameter is not None and reading.value is not None:
             above = (reading.parameter,)
@@ -127,7 +127,7 @@ class Why:
         if start < 0 and len(reading.names) < text.count(opened):
             start = text.rfind(opened)
         named = whole[start:].partition(opened)[2] if start >= 0 else b""
-        name, end, _ = named.partition(wire.after_key[0][:1].encode())
+        name, end, _ = named.partition(wire.arg_name_suffix[0][:1].encode())
         return Spot((), name.decode(errors="replace") or None, bool(end), reading.names)
 
     def _in_part(
@@ -171,7 +171,7 @@ class Why:
         )
 
 
-@lru_cache(maxsize=4)
+@per_vocabulary(1)
 def _byte_engine(vocabulary: Vocabulary) -> tuple[Engine, dict[int, int]]:
     twin, renamed = byte_vocabulary(vocabulary)
     return Engine(twin, cache_bytes=_CACHE_BYTES), renamed

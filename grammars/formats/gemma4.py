@@ -49,11 +49,12 @@ from larksong.grammars.schema.shapes import (
 )
 from larksong.grammars.schema.values import json_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire.json_format import closing
-from larksong.grammars.wire.wire_format import WireFormat, tool_lines
+from larksong.grammars.wire.markers import closing, marker
+from larksong.grammars.wire.rendering import tool_lines
+from larksong.grammars.wire.wire_format import WireFormat
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
-UNFIT = ":{}[],<"
+FORBIDDEN = ":{}[],<"
 # What names look like that are not declared: they stand bare, and are reported as JSON without escapes.
 OTHER_NAME = r"[^\s\x00-\x1f\x7f:{}\[\],<\"\\]{1,64}"
 BARE = f"^{OTHER_NAME}$"
@@ -68,10 +69,10 @@ To call functions, write: {example}"""
 
 class Gemma4(WireFormat):
     name = "gemma4"
-    remarks = True
-    call_marker = OPEN
-    function_prefix = "call:"
-    spelled = (QUOTE, '"')
+    text_between_calls = True
+    call_start = OPEN
+    function_name_prefix = "call:"
+    substitution = (QUOTE, '"')
     reasoning = ("<|channel>", "<channel|>")
     reasoning_lead = Literal("thought\n")
     template = """
@@ -82,17 +83,17 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
 %declare CALL FUNCTION ARGUMENTS CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([closing("CALL_CLOSE", self.marker(CLOSE, vocabulary))])
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [closing("CALL_CLOSE", marker(CLOSE, vocabulary))]
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
-        self.refuse_name(tool, UNFIT)
+        self.refuse_name(tool, FORBIDDEN)
         shapes = [shape for found in (parameters.shapes, *parameters.nodes.values()) for shape in found]
         for shape in shapes:
             if isinstance(shape, ObjectShape):
                 for name, _ in shape.properties:
-                    self.refuse_parameter(tool, name, UNFIT + '"\\ ', "/properties/" + escape(name))
+                    self.refuse_parameter(tool, name, FORBIDDEN + '"\\ ', "/properties/" + escape(name))
             elif isinstance(shape, ArrayShape) and (shape.kinds or shape.distinct):
                 keyword = "contains" if shape.kinds else "uniqueItems"
                 raise UnsupportedKeyword(
@@ -112,11 +113,11 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
 
     def arguments(self, tool: Tool, parameters: Schema, vocabulary: Vocabulary | None = None) -> Grammar:
         schema = narrowed(parameters)
-        return _Rules(schema, self.marker(QUOTE, vocabulary)).whole(tool.name)
+        return _Rules(schema, marker(QUOTE, vocabulary)).whole(tool.name)
 
     def open_arguments(self, parameters: Schema | None, vocabulary: Vocabulary | None = None) -> Grammar:
         schema = narrowed(Schema((ObjectShape(),), ANY_SCHEMA.nodes))
-        return _OpenRules(schema, self.marker(QUOTE, vocabulary)).whole("any")
+        return _OpenRules(schema, marker(QUOTE, vocabulary)).whole("any")
 
     def shortest_arguments(self, parameters: Schema, vocabulary: Vocabulary | None = None) -> str:
         schema = narrowed(parameters)

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
-from larksong.engine.grammar.attributes import Carry
 from larksong.engine.grammar.grammar import Grammar
-from larksong.engine.grammar.terminals import Definition, Role, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.json.open_json import OpenJson
 from larksong.grammars.json.rules import json_grammar
@@ -29,18 +23,3 @@ class JsonFormat(WireFormat):
 
     def shortest_arguments(self, parameters: Schema, vocabulary: Vocabulary | None = None) -> str:
         return shortest_json(parameters, parameters.shapes)
-
-
-def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """The arguments of a call as chat templates write them."""
-    return json.dumps(arguments, ensure_ascii=False)
-
-
-def carrying(name: str, definition: Definition) -> tuple[str, Terminal]:
-    """A terminal between a function's name and its arguments: the name stays on top."""
-    return name, Terminal(name, definition, predicate=Carry())
-
-
-def closing(name: str, definition: Definition) -> tuple[str, Terminal]:
-    """The terminal that ends a call."""
-    return name, Terminal(name, definition, Role.CALL_CLOSE)
