@@ -20,7 +20,7 @@ from larksong.grammars.wire.element_format import ElementFormat
 from larksong.grammars.wire.json_format import JsonFormat
 from larksong.grammars.wire.markers import carrying, closing, ending, marker, one_more, one_of
 from larksong.grammars.wire.rendering import arguments_text, tool_lines
-from larksong.grammars.wire.turn import Turn
+from larksong.grammars.wire.turn_rules import TurnRules
 from larksong.grammars.wire.wire_format import WireFormat
 
 __all__ = [
@@ -40,7 +40,7 @@ __all__ = [
     "Terminal",
     "TextUntil",
     "Tool",
-    "Turn",
+    "TurnRules",
     "Vocabulary",
     "WireFormat",
     "arguments_text",

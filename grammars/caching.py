@@ -13,7 +13,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Key(Generic[T]):
+class CacheKey(Generic[T]):
     """`value` as the key of a cache: equal to another one where their contents are."""
 
     __slots__ = ("_content", "_hash", "value")
@@ -27,7 +27,7 @@ class Key(Generic[T]):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Key) and self._content == other._content
+        return isinstance(other, CacheKey) and self._content == other._content
 
 
 def per_vocabulary(

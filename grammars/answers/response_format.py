@@ -11,7 +11,7 @@ from typing import Any
 from larksong.engine.grammar.grammar import Grammar, Rule
 from larksong.engine.grammar.terminals import Role, Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.caching import Key, per_vocabulary
+from larksong.grammars.caching import CacheKey, per_vocabulary
 from larksong.grammars.json.rules import RuleBuilder
 from larksong.grammars.json.shortest import shortest_json
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, read_schema
@@ -19,7 +19,7 @@ from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, 
 _CACHED_SCHEMAS = 256
 _ANSWER = "ANSWER"
 
-SchemaKey = Key[Mapping[str, Any] | bool]
+SchemaKey = CacheKey[Mapping[str, Any] | bool]
 
 JSON_OBJECT: Mapping[str, Any] = {"type": "object"}
 """the schema of the response format `json_object`"""
@@ -54,7 +54,7 @@ def calls_or_answer(
 
 
 def _key(schema: Mapping[str, Any] | bool) -> SchemaKey:
-    return Key(schema, json.dumps(schema))
+    return CacheKey(schema, json.dumps(schema))
 
 
 @lru_cache(maxsize=_CACHED_SCHEMAS)

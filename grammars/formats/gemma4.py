@@ -34,7 +34,8 @@ from larksong.engine.grammar.terminals import (
 )
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
-from larksong.grammars.json.rules import ANY_SCHEMA, MemberRules, RuleBuilder, Shapes, shared_name
+from larksong.grammars.json.members import MemberRules, Shapes, shared_name
+from larksong.grammars.json.rules import ANY_SCHEMA, RuleBuilder
 from larksong.grammars.json.shortest import Notation, shortest_string, shortest_text
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.productive import without_dead_ends
@@ -261,7 +262,7 @@ class _Rules(RuleBuilder):
             colon = Terminal(
                 self.names.terminal(f"{name}_name_end"), self.colon, Role.JSON, reported_as='": '
             )
-            value = self.value(self.nodes(node), f"{name}__other")
+            value = self.value(self.schema.shapes_of(node), f"{name}__other")
             found.append((self.terminal(begin), other, self.terminal(colon), value))
         return found
 

@@ -30,7 +30,7 @@ from larksong.grammars.authoring import (
     Terminal,
     TextUntil,
     Tool,
-    Turn,
+    TurnRules,
     Vocabulary,
     arguments_text,
     carrying,
@@ -56,7 +56,7 @@ arguments as JSON:
 {tools}"""
 
 
-class HarmonyTurn(Turn):
+class HarmonyTurn(TurnRules):
     """A turn of messages in channels."""
 
     def calls(self, template: tuple[Rule, ...]) -> tuple[Rule, ...]:
@@ -129,7 +129,7 @@ class Harmony(JsonFormat):
     call_start = " to=functions."
     call_separator = f"{START}assistant"
     reasoning = (f"{CHANNEL}analysis{MESSAGE}", END)
-    turn = HarmonyTurn
+    turn_rules = HarmonyTurn
     template = """
 calls: call
   | calls START ASSISTANT call

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
-from larksong.grammars.json.rules import Shapes
+from larksong.grammars.json.members import Shapes
 from larksong.grammars.json.shortest import joined, shorter, shortest_json, shortest_string
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.references import escape

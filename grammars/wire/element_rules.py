@@ -21,7 +21,8 @@ from larksong.engine.grammar.terminals import (
     TextUntil,
 )
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json.rules import MemberRules, RuleBuilder, Shapes, constructors, shared_name
+from larksong.grammars.json.members import MemberRules, Shapes, shared_name
+from larksong.grammars.json.rules import RuleBuilder, constructors
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.shapes import EnumShape, ObjectShape, StringShape
 from larksong.grammars.wire.elements import PYTHON_WORDS, Elements, letter_stops, merged
@@ -36,7 +37,7 @@ def objects(parameters: Schema) -> tuple[ObjectShape, ...]:
     return tuple(shape for shape in parameters.shapes if isinstance(shape, ObjectShape))
 
 
-class Value(NamedTuple):
+class ValueSymbol(NamedTuple):
     """A symbol that reads a value, and whether it reads it as raw text."""
 
     symbol: str
@@ -61,8 +62,8 @@ class ElementRules:
         start = builder.names.rule("start")
         every, each = builder.names.rule(f"{title}_parameters"), builder.names.rule(f"{title}_parameter")
         closers = self.markup(more=More(), close=Close())
-        members = MemberRules(builder, objects(self.parameters), title)
-        groups: dict[tuple[int, tuple[Value, ...], bool], list[str]] = {}
+        members = MemberRules(self.parameters, builder.names, objects(self.parameters), title)
+        groups: dict[tuple[int, tuple[ValueSymbol, ...], bool], list[str]] = {}
         for (having, shapes), names in members.names().items():
             values = tuple(dict.fromkeys(self._values(shapes, f"{title}__{shared_name(names)}")))
             for part, is_text in self._parts(values):
@@ -128,7 +129,7 @@ class ElementRules:
             *(self.terminal(f"{name}_after", d, role, Carry()) for d, role in zip(after, roles, strict=True)),
         ]
 
-    def _parts(self, values: tuple[Value, ...]) -> list[tuple[tuple[Value, ...], bool]]:
+    def _parts(self, values: tuple[ValueSymbol, ...]) -> list[tuple[tuple[ValueSymbol, ...], bool]]:
         """The readings of a value by what stands before them."""
         if not self.elements.tells_json:
             return [(values, True)]
@@ -137,7 +138,7 @@ class ElementRules:
 
     # -- values
 
-    def _readings(self, values: Sequence[Value], name: str) -> list[tuple[str, ...]]:
+    def _readings(self, values: Sequence[ValueSymbol], name: str) -> list[tuple[str, ...]]:
         """The ways to read a value, as symbols."""
         symbols = [value.symbol for value in values if value.symbol != _EMPTY]
         if len(symbols) > 1:
@@ -148,12 +149,12 @@ class ElementRules:
         found: list[tuple[str, ...]] = [(symbol,) for symbol in symbols]
         return [*found, ()] if any(value.symbol == _EMPTY for value in values) else found
 
-    def _values(self, shapes: Shapes, name: str) -> list[Value]:
+    def _values(self, shapes: Shapes, name: str) -> list[ValueSymbol]:
         """The symbols that read a parameter's value: raw text for strings, JSON for the rest.
 
         A union keeps both readings; where a text fits both, the typed one holds.
         """
-        found: list[Value] = []
+        found: list[ValueSymbol] = []
         groups = constructors(shapes)
         for group in groups:
             match group[0]:
@@ -162,39 +163,41 @@ class ElementRules:
                 case StringShape(language):
                     found += self.text(language, f"{name}_raw_value", "RAW_VALUE", Raw())
                 case EnumShape(("true", "false")):
-                    found.append(Value(self.spelled("PARAMETER_BOOLEAN", ("true", "false")), False))
+                    found.append(ValueSymbol(self.spelled("PARAMETER_BOOLEAN", ("true", "false")), False))
                 case EnumShape(("null",)):
-                    found.append(Value(self.spelled("PARAMETER_NULL", ("null",)), False))
+                    found.append(ValueSymbol(self.spelled("PARAMETER_NULL", ("null",)), False))
                 case EnumShape(texts):
                     found += self._enum(texts, name)
                 case _:
-                    found.append(Value(self.builder.value(group, name), False))
+                    found.append(ValueSymbol(self.builder.value(group, name), False))
         return found
 
-    def text(self, language: Language, own: str, plain: str, predicate: Predicate | None) -> list[Value]:
+    def text(
+        self, language: Language, own: str, plain: str, predicate: Predicate | None
+    ) -> list[ValueSymbol]:
         """Raw strings: `plain` names the terminals that many parameters share, `own` this one's."""
-        found: list[Value] = []
+        found: list[ValueSymbol] = []
         if self._by_token:
             # A token ends the value at once, so that an empty one has no terminal.
-            found = [Value(_EMPTY, True)] if language.matches("") else []
+            found = [ValueSymbol(_EMPTY, True)] if language.matches("") else []
             if replace(language, minimum=max(language.minimum, 1)).is_empty():
                 return found
         text = TextUntil(self._stops, self.elements.suffix_overlap, open_end=self._by_token)
         if language.wanted or language.unwanted or language.excluded:
             text = replace(text, language=language)
-            return [*found, Value(self.terminal(own, text, Role.TEXT, predicate), True)]
+            return [*found, ValueSymbol(self.terminal(own, text, Role.TEXT, predicate), True)]
         minimum, maximum = language.minimum, language.maximum
         bounds = f"_{minimum}_{'' if maximum is None else maximum}".rstrip("_")
         text = replace(text, minimum=minimum, maximum=maximum)
         shared = Terminal(plain if language == Language() else plain + bounds, text, Role.TEXT, predicate)
-        return [*found, Value(self.builder.terminal(shared), True)]
+        return [*found, ValueSymbol(self.builder.terminal(shared), True)]
 
     def spelled(self, name: str, words: Sequence[str]) -> str:
         """JSON words with the spellings of Python that models write; they are reported as JSON."""
         choice = Choice(tuple((text, word) for word in words for text in (word, PYTHON_WORDS[word])))
         return self.builder.terminal(Terminal(name, choice, Role.JSON))
 
-    def _enum(self, values: Sequence[str], name: str) -> list[Value]:
+    def _enum(self, values: Sequence[str], name: str) -> list[ValueSymbol]:
         """An enum's strings are raw text, its other values JSON.
 
         The words of JSON are reported when they are complete, as everywhere, all else while it is read: two
@@ -206,10 +209,10 @@ class ElementRules:
         others = [v for v in values if v not in PYTHON_WORDS and not isinstance(json.loads(v), str)]
         if strings:
             choice = Choice(tuple((text, None) for text in strings))
-            found.append(Value(self.terminal(f"{name}_text", choice, Role.TEXT, Raw()), True))
+            found.append(ValueSymbol(self.terminal(f"{name}_text", choice, Role.TEXT, Raw()), True))
         if words:
-            found.append(Value(self.spelled(self.builder.names.terminal(f"{name}_word"), words), False))
+            found.append(ValueSymbol(self.spelled(self.builder.names.terminal(f"{name}_word"), words), False))
         if others:
             choice = Choice(tuple((text, None) for text in others))
-            found.append(Value(self.terminal(f"{name}_enum", choice, Role.JSON), False))
+            found.append(ValueSymbol(self.terminal(f"{name}_enum", choice, Role.JSON), False))
         return found

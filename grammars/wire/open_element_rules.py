@@ -11,8 +11,9 @@ from larksong.engine.grammar.attributes import Key, Member
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Pattern, Role, Special
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.json.members import Shapes
 from larksong.grammars.json.open_json import OpenJson
-from larksong.grammars.json.rules import ANY_SCHEMA, Shapes
+from larksong.grammars.json.rules import ANY_SCHEMA
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.shapes import ArrayShape, EnumShape, NumberShape, ObjectShape
 from larksong.grammars.wire.element_rules import ElementRules, objects
@@ -79,7 +80,7 @@ class OpenElementRules:
         if not self._elements.tells_json:
             for shape in self._declared:
                 for name, node in shape.properties:
-                    found[name] = found.get(name, ()) + self._builder.nodes(node)
+                    found[name] = found.get(name, ()) + self._builder.schema.shapes_of(node)
         return found
 
     def _add_declared(self) -> None:

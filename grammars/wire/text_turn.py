@@ -8,12 +8,12 @@ from dataclasses import replace
 from larksong.engine.grammar.attributes import Action
 from larksong.engine.grammar.grammar import Grammar, Rule
 from larksong.engine.grammar.terminals import Terminal, TextUntil
-from larksong.grammars.wire.turn import Turn
+from larksong.grammars.wire.turn_rules import TurnRules
 
 _ANSWERED = "answered"  # the rule of an answer that has a grammar
 
 
-def text_turn(turn: Turn, answer: Grammar | None) -> Grammar:
+def text_turn(turn: TurnRules, answer: Grammar | None) -> Grammar:
     """The grammar of a turn without its calls. `answer`: a grammar of whole turns, or None for free text."""
     calls = {turn.format.root, "calls"}
     rules = [rule for rule in turn.rules() if calls.isdisjoint(rule.expansion)]

@@ -10,7 +10,7 @@ from larksong.engine.grammar.attributes import Action, Close, CountItems, Items
 from larksong.engine.grammar.grammar import Grammar, Rule
 from larksong.engine.grammar.terminals import Special, Sub, Terminal
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.caching import Key, per_vocabulary
+from larksong.grammars.caching import CacheKey, per_vocabulary
 from larksong.grammars.schema import Schema, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
 from larksong.grammars.wire.calls import (
@@ -23,7 +23,7 @@ from larksong.grammars.wire.calls import (
 from larksong.grammars.wire.declaration import FormatDeclaration
 from larksong.grammars.wire.template import template_rules
 from larksong.grammars.wire.text_turn import text_turn
-from larksong.grammars.wire.turn import Turn
+from larksong.grammars.wire.turn_rules import TurnRules
 
 _CACHED_FORMATS = 64
 _CACHED_TOOLS = 4096
@@ -31,14 +31,14 @@ _CACHED_REQUESTS = 256
 # So many tools are made while the request is built, hidden by the prompt's prefill; of more, those called.
 _MADE_AT_ONCE = 16
 
-ToolKey = Key[Tool]
+ToolKey = CacheKey[Tool]
 # Behind a call the reader begins anew: what may stand there is what may stand at the beginning.
 _ALONE = CallPolicy(text_between_calls=False)
 
 
 def tool_key(tool: Tool) -> ToolKey:
     """A tool as a key: equal to others of the same name, parameters and options, whatever they describe."""
-    return Key(tool, tool.name, json.dumps(tool.parameters), tool.options)
+    return CacheKey(tool, tool.name, json.dumps(tool.parameters), tool.options)
 
 
 @lru_cache(maxsize=_CACHED_TOOLS)
@@ -53,7 +53,7 @@ def parameters_of(format: FormatDeclaration, key: ToolKey) -> Schema:
 class TurnGrammars:
     """The grammars of one format over one vocabulary: the same object for the same request."""
 
-    def __init__(self, vocabulary: Vocabulary, format: FormatDeclaration, turn: type[Turn]) -> None:
+    def __init__(self, vocabulary: Vocabulary, format: FormatDeclaration, turn: type[TurnRules]) -> None:
         self._vocabulary, self._format, self._turn = vocabulary, format, turn
         self.strict = lru_cache(maxsize=_CACHED_REQUESTS)(self._strict)
         self.open = lru_cache(maxsize=_CACHED_REQUESTS)(self._open)
@@ -115,7 +115,7 @@ class TurnGrammars:
         return {**{each.name: each for each in markers}, "END": end}
 
     def _grammar(
-        self, rules: Sequence[Rule], turn: Turn, names: Iterable[str], actions: dict[str, Action]
+        self, rules: Sequence[Rule], turn: TurnRules, names: Iterable[str], actions: dict[str, Action]
     ) -> Grammar:
         used = {name for rule in rules for name in rule.expansion}
         kept = {name: terminal for name, terminal in turn.terminals.items() if name in used}
@@ -135,6 +135,6 @@ class TurnGrammars:
 
 
 @per_vocabulary(_CACHED_FORMATS)
-def turn_grammars(vocabulary: Vocabulary, format: FormatDeclaration, turn: type[Turn]) -> TurnGrammars:
+def turn_grammars(vocabulary: Vocabulary, format: FormatDeclaration, turn: type[TurnRules]) -> TurnGrammars:
     """The grammars of a format over a vocabulary, kept with the vocabulary."""
     return TurnGrammars(vocabulary, format, turn)

@@ -12,8 +12,8 @@ from larksong.grammars.errors import DuplicateTool, GrammarsError, NoTools
 from larksong.grammars.schema import Widened
 from larksong.grammars.tools import CallPolicy, Tool
 from larksong.grammars.wire.declaration import FormatDeclaration
-from larksong.grammars.wire.turn import Turn
 from larksong.grammars.wire.turn_grammars import ToolKey, parameters_of, tool_key, turn_grammars
+from larksong.grammars.wire.turn_rules import TurnRules
 
 
 class WireFormat(FormatDeclaration):
@@ -23,7 +23,7 @@ class WireFormat(FormatDeclaration):
     `in_reasoning`: the prompt ends inside reasoning (see `ends_in_reasoning`).
     """
 
-    turn: ClassVar[type[Turn]] = Turn
+    turn_rules: ClassVar[type[TurnRules]] = TurnRules
     """what stands around the calls; a class of their own for formats that have more than text there"""
 
     def grammar(
@@ -48,7 +48,7 @@ class WireFormat(FormatDeclaration):
             )
         for key in keys:
             parameters_of(self, key)
-        return turn_grammars(vocabulary, self, self.turn).strict(keys, policy, in_reasoning)
+        return turn_grammars(vocabulary, self, self.turn_rules).strict(keys, policy, in_reasoning)
 
     def open_grammar(
         self,
@@ -72,7 +72,7 @@ class WireFormat(FormatDeclaration):
             except (GrammarsError, RecursionError):
                 continue
             keys.append(key)
-        return turn_grammars(vocabulary, self, self.turn).open(tuple(keys), in_reasoning, continued)
+        return turn_grammars(vocabulary, self, self.turn_rules).open(tuple(keys), in_reasoning, continued)
 
     def text_grammar(
         self, vocabulary: Vocabulary, answer: Grammar | None = None, *, in_reasoning: bool = False
@@ -82,7 +82,7 @@ class WireFormat(FormatDeclaration):
         `answer`: a grammar of whole turns (`start: … END`); None for free text, in which a call's markers are
         text unless they are tokens.
         """
-        return turn_grammars(vocabulary, self, self.turn).text(answer, in_reasoning)
+        return turn_grammars(vocabulary, self, self.turn_rules).text(answer, in_reasoning)
 
     def widened(self, tool: Tool) -> tuple[Widened, ...]:
         """The keywords of a tool's parameters that its grammar does not enforce."""

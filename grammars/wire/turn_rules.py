@@ -19,7 +19,7 @@ _SECTIONS = "sections"
 
 
 @dataclass
-class Turn:
+class TurnRules:
     """The rules of a turn; it adds their terminals to `terminals`.
 
         start:   BREAK answer | BREAK THINK_OPEN BREAK thought      (in reasoning: BREAK thought)
