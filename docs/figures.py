@@ -33,7 +33,7 @@ from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, wire_format
 from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER
 from larksong.grammars.schema import read_parameters
-from larksong.grammars.warm_up import warm_up
+from larksong.grammars.warming import warm_up
 from larksong.grammars.wire.elements import letter_stops
 
 Row = tuple[str, str]

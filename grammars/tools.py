@@ -21,6 +21,14 @@ class Tool:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options: Options = DEFAULT_OPTIONS
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str):
+            raise TypeError(
+                f"the description of the tool {self.name!r} must be a text, not "
+                f"{type(self.description).__name__}: write Tool(name, description, parameters), or "
+                "Tool(name, parameters=…)"
+            )
+
 
 @dataclass(frozen=True)
 class CallPolicy:

@@ -40,7 +40,7 @@ from larksong.grammars import CallPolicy, Options, Tool, WireFormat
 from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, regex_grammar
 from larksong.grammars.answers.response_format import calls_or_answer, response_grammar, response_widened
 from larksong.grammars.errors import InvalidConstraint
-from larksong.grammars.warm_up import warm_up
+from larksong.grammars.warming import warm_up
 
 
 @dataclass(frozen=True)
