@@ -19,7 +19,7 @@ from larksong.grammars.errors import (
     UnsupportedKeyword,
 )
 from larksong.grammars.registry import add_format_file, format_names, wire_format
-from larksong.grammars.schema import Limits, Options, Widened
+from larksong.grammars.schema import Limits, Options, Widened, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
 from larksong.grammars.wire.wire_format import WireFormat
 
@@ -54,6 +54,7 @@ __all__ = [
     "explain_turn",
     "format_names",
     "lark_grammar",
+    "read_parameters",
     "regex_grammar",
     "response_grammar",
     "response_widened",

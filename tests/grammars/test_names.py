@@ -1,4 +1,4 @@
-"""SymbolNames of rules and terminals: readable, unique, and in the case that Lark tells them apart by."""
+"""Names of rules and terminals: readable, unique, and in the case that Lark tells them apart by."""
 
 import pytest
 from hypothesis import given
