@@ -29,7 +29,7 @@ from tests.support.turns import CALLS, TOOLS
 from tests.support.vocabularies import cut
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "adding_a_format.md").read_text(encoding="utf-8")
-FILES = {name: text for name, text in re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL)}
+FILES = dict(re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL))
 FORMAT = FILES["my_format.py"]
 
 
@@ -99,10 +99,13 @@ def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
     assert len(json.loads(written[1])["city"]) <= 20
 
 
-def test_the_environment_names_format_files_too(folder: Path) -> None:
-    command = "echo '@call f {}@end' | larksong parse --format toy"
-    done = run(folder, command, LARKSONG_FORMAT_FILE="my_format.py")
-    assert json.loads(done.stdout)["tool_calls"][0]["function"]["name"] == "f"
+@pytest.mark.parametrize("flags", ["", "--format-file my_format.py --format-file second.py"])
+def test_several_files_are_named_by_flags_or_the_environment(folder: Path, flags: str) -> None:
+    (folder / "second.py").write_text(FORMAT.replace('"toy"', '"second"'))
+    command = f"echo '@call f {{}}@end' | larksong parse --format second {flags}"
+    environment = {} if flags else {"LARKSONG_FORMAT_FILE": "my_format.py,second.py"}
+    done = run(folder, command, **environment)
+    assert json.loads(done.stdout)["tool_calls"][0]["function"]["name"] == "f", done.stderr
 
 
 # -- installed distributions
