@@ -6,8 +6,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from larksong.grammars import (
     registry,
     wire_format,
 )
+from larksong.grammars.authoring import ElementFormat, Terminal, Tool, Vocabulary, tool_lines
 from larksong.grammars.wire.check import flaw_of
 from tests.support.calls import read, turn
 from tests.support.markers import BY_LETTERS
@@ -84,6 +86,47 @@ def test_the_guides_format_reads_what_nobody_constrained(toy: WireFormat) -> Non
     (call,) = found["tool_calls"]
     assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("other", {"a": [1, 2]})
     assert found["content"] == "See @calls for help.\n Bye"
+
+
+class Elements(ElementFormat):
+    """`<f:NAME><p:NAME>value</p></f>`: each of the parts that the guide names."""
+
+    name = "elements"
+    call_start = "<f:"
+    arg_name_prefix = "<p:"
+    arg_name_suffix = (">",)
+    arg_value_suffix = ("</p>",)
+    function_close = ("</f>",)
+    forbidden_in_names = "<>"
+    template = """
+calls: call
+  | calls call
+call: CALL FUNCTION ARGUMENTS
+
+%declare CALL FUNCTION ARGUMENTS
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return ()
+
+    def function_text(self, name: str) -> str:
+        return name + ">"
+
+    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        return f"<f:{name}>{self.render_parameters(arguments)}"
+
+    def system_text(self, tools: Sequence[Tool]) -> str:
+        return tool_lines(tools)
+
+
+def test_a_format_of_elements_constrains_and_reads_too() -> None:
+    elements = Elements()
+    assert flaw_of(elements) == ""
+    tokens = cut(BY_LETTERS, elements.render_calls(CALLS).encode())
+    strict = elements.grammar(TOOLS, CallPolicy(required=True), BY_LETTERS)
+    for grammar in (strict, elements.open_grammar(TOOLS, BY_LETTERS)):
+        calls = turn(read(Engine(BY_LETTERS).matcher(grammar), tokens)).calls
+        assert [(call.name, call.arguments) for call in calls] == CALLS
 
 
 def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
