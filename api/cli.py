@@ -8,6 +8,7 @@ import math
 import socket
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +53,7 @@ app.command("grammar")(grammar)
 
 _ModelOption = Annotated[str | None, option("model")]
 _FormatOption = Annotated[str | None, option("format")]
+_FormatFileOption = Annotated[list[Path] | None, option("format_file")]
 
 
 @app.command()
@@ -99,7 +101,9 @@ def config(**flags: Any) -> None:
 
 
 @app.command()
-def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
+def demo(
+    model: _ModelOption = None, format: _FormatOption = None, format_file: _FormatFileOption = None
+) -> None:
     """Watch a small model on this machine write tool calls, piece by piece.
 
     Starts a server on a free port and asks it through the openai package. The exit status is 0 if the calls
@@ -110,7 +114,7 @@ def demo(model: _ModelOption = None, format: _FormatOption = None) -> None:
     except ModuleNotFoundError as error:
         fail(f"the demo needs {error.name}: pip install 'larksong[demo]'")
     console = Console()
-    settings = load_settings(model=model, format=format)
+    settings = load_settings(model=model, format=format, format_file=format_file)
     with console.status(f"Loading {settings.model} …"):
         ready = loaded(settings)
     if not run(ready, console):
@@ -127,6 +131,7 @@ def parse(
         typer.FileText | None,
         typer.Option("--tools", help="JSON file with the tools of the request, where a line has none."),
     ] = None,
+    format_file: _FormatFileOption = None,
 ) -> None:
     """Read what a model wrote: JSON lines in, JSON lines out; with --format, stdin is the text of one turn.
 
@@ -134,6 +139,7 @@ def parse(
     "build": "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
     Each line gets one of answer; what is wrong with it is an answer, too: {"error": "…"}.
     """
+    load_settings(format_file=format_file)
     listed: list[Any] = []
     if tools is not None:
         try:

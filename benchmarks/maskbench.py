@@ -29,8 +29,8 @@ from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.engine.packed import allows
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.answers.response_format import response_grammar
 from larksong.grammars.errors import GrammarsError
-from larksong.grammars.response_format import response_grammar
 
 
 class Refused(Exception):

@@ -28,10 +28,10 @@ from larksong.engine.backends.model_store import find_model
 from larksong.engine.lexing.trie import Trie
 from larksong.engine.parsing.tables import Symbols
 from larksong.grammars import CallPolicy, Tool, wire_format
-from larksong.grammars.element_format import letter_stops
 from larksong.grammars.formats.qwen3_coder import FORMAT as QWEN3_CODER
 from larksong.grammars.schema import read_parameters
-from larksong.grammars.warm_up import warm_up
+from larksong.grammars.warming import warm_up
+from larksong.grammars.wire.elements import letter_stops
 
 Row = tuple[str, str]
 WRITE = Tool(
@@ -106,7 +106,7 @@ def lexing() -> list[Row]:
     state, text = bounded.start, b'"' + b"a" * 100
     for byte in text:
         state = bounded.row(state)[byte]
-    stops = TextUntil(letter_stops(QWEN3_CODER), QWEN3_CODER.before).text()
+    stops = TextUntil(letter_stops(QWEN3_CODER.elements), QWEN3_CODER.suffix_overlap).text()
     numbers = count()
     email = r"[a-z0-9._]+@[a-z0-9.]+\.[a-z]{2,}"
     return [

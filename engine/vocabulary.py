@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
@@ -54,6 +54,8 @@ class Vocabulary:
     prefix: bytes = b""
     """What the tokenizer writes before an encoded text though the text lacks it: b" " for SentencePiece with
     a dummy prefix, else b"". Some such tokenizers encode a text that begins with a blank like one without."""
+    kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
+    """What others made for this vocabulary and want to find again: it goes when the vocabulary goes."""
 
     def __post_init__(self) -> None:
         if self.width < len(self.tokens):

@@ -23,6 +23,13 @@ class UnknownFormat(GrammarsError):
         super().__init__(f"unknown wire format {name!r}; known formats: {', '.join(known)}")
 
 
+class BrokenFormat(UnknownFormat):
+    """A wire format of a file or of an installed distribution that cannot be used; it says whose, and why."""
+
+    def __init__(self, message: str) -> None:
+        GrammarsError.__init__(self, message)
+
+
 class InvalidSchema(GrammarsError):
     """The parameters are not JSON Schema, or nothing can satisfy them."""
 

@@ -21,14 +21,22 @@ class Tool:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     options: Options = DEFAULT_OPTIONS
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.description, str):
+            raise TypeError(
+                f"the description of the tool {self.name!r} must be a text, not "
+                f"{type(self.description).__name__}: write Tool(name, description, parameters), or "
+                "Tool(name, parameters=…)"
+            )
+
 
 @dataclass(frozen=True)
 class CallPolicy:
     """How many calls a turn may have, and whether other text may stand beside them.
 
     `required`: the turn consists of calls. `only`: the name of the one tool that may be called. `reasoning`:
-    whether the model may reason first, in formats that have markers for it. `remarks`: whether text may stand
-    between and after calls, in formats that allow it, where the turn need not consist of calls.
+    whether the model may reason first, in formats that have markers for it. `text_between_calls`: whether
+    text may stand between and after calls, in formats that allow it and turns that need not consist of calls.
     """
 
     required: bool = False
@@ -36,4 +44,4 @@ class CallPolicy:
     max_calls: int | None = None
     only: str | None = None
     reasoning: bool = True
-    remarks: bool = True
+    text_between_calls: bool = True

@@ -27,7 +27,7 @@ from larksong.engine.grammar.terminals import Keys
 from larksong.engine.parsing.stack import Configuration
 from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.grammars import CallPolicy, GrammarsError, Tool, Widened, wire_format
-from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.answers.response_format import response_grammar, response_widened
 
 _MAX_EXPECTED = 32
 

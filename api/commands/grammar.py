@@ -18,7 +18,7 @@ from larksong.engine.automata.characters import TooManyStates
 from larksong.engine.grammar.expand import expand
 from larksong.engine.grammar.export import export
 from larksong.grammars import GrammarsError, Widened, wire_format
-from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.answers.response_format import response_grammar, response_widened
 
 
 class Target(StrEnum):

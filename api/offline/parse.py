@@ -58,8 +58,8 @@ class TurnParser:
             )
             for inside, continued in ((in_reasoning, False), (False, False), (False, True))
         )
-        spelled = wire.spelled
-        pair = (spelled[0].encode(), spelled[1].encode()) if spelled is not None else None
+        written = wire.substitution
+        pair = (written[0].encode(), written[1].encode()) if written is not None else None
         self._reader = TextReader(first, again, on, pair)
         self._emitter = emitter or DeltaEmitter()
         self._checked = CheckedCalls(tools)

@@ -22,6 +22,7 @@ from larksong.api.turns.request import TurnRequest
 from larksong.api.turns.schema_policy import DEFAULT_POLICY, SchemaPolicy
 from larksong.engine.backends.errors import BudgetTooSmall, PromptError, PromptTooLong
 from larksong.grammars import CallPolicy, Tool, WireFormat, wire_format
+from larksong.grammars.answers.response_format import JSON_OBJECT
 from larksong.grammars.errors import (
     DuplicateTool,
     GrammarsError,
@@ -33,7 +34,6 @@ from larksong.grammars.errors import (
     UnknownFormat,
     UnsupportedKeyword,
 )
-from larksong.grammars.response_format import JSON_OBJECT
 
 # What the server itself gives a chat template.
 _TEMPLATE_NAMES = {"messages", "tools", "add_generation_prompt", "bos_token", "eos_token", "documents"}

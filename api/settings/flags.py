@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from pydantic import ValidationError
@@ -17,6 +17,7 @@ from larksong.api.settings.command_errors import fail, fail_validation
 from larksong.api.settings.exllamav3_settings import ExllamaV3Fields
 from larksong.api.settings.schema_settings import SchemaFields
 from larksong.api.settings.settings import PREFIX, Settings, SettingsFileError, sources
+from larksong.grammars import BrokenFormat, add_format_file
 
 _PANELS: dict[str, type[BaseSettings]] = {
     "With --backend exllamav3": ExllamaV3Fields,
@@ -25,10 +26,15 @@ _PANELS: dict[str, type[BaseSettings]] = {
 
 
 def load_settings(**flags: Any) -> Settings:
-    """The settings with the flags that were given; what is wrong ends the command."""
-    given = {name: value for name, value in flags.items() if value is not None}
+    """The settings with the flags that were given, whose wire formats are known from then on.
+
+    What is wrong ends the command.
+    """
+    given = {name: value for name, value in flags.items() if value not in (None, [])}
     try:
-        return Settings.load(**given)
+        settings = Settings.load(**given)
+        for file in settings.format_file:
+            add_format_file(file)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else ""
@@ -36,8 +42,9 @@ def load_settings(**flags: Any) -> Settings:
         if first["type"] == "extra_forbidden":
             fail(f"{name} is no setting{source}{_meant(name)}")
         fail_validation(error, note=source)
-    except SettingsFileError as error:
+    except (SettingsFileError, BrokenFormat) as error:
         fail(str(error))
+    return settings
 
 
 def _meant(name: str) -> str:
@@ -48,7 +55,7 @@ def _meant(name: str) -> str:
 def option(field: str, *names: str) -> Any:
     """The flag of a setting; what its help says comes from the setting. `names`: instead of its own."""
     info = Settings.model_fields[field]
-    default = False if info.default is None else str(info.default)
+    default = False if info.default in (None, ()) else str(info.default)
     return typer.Option(
         *names,
         help=f"{info.description} [env var: {PREFIX}{field.upper()}]",
@@ -66,8 +73,8 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def with_schema_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that takes the settings of schemas as flags besides, and gets a SchemaPolicy as `schemas`."""
-    fields = SchemaFields.model_fields
+    """A command that takes the settings of schemas, which it gets as `schemas`, and --format-file besides."""
+    fields = (*SchemaFields.model_fields, "format_file")
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -100,6 +107,8 @@ def _parameters(fields: Iterable[str]) -> list[inspect.Parameter]:
 
 def _kind(annotation: Any) -> Any:
     """What typer reads a flag as. None is one that is not given; the settings read other kinds from text."""
+    if get_origin(annotation) is tuple:
+        return list[get_args(annotation)[0]]  # type: ignore[misc]  # a flag that may be given several times
     kinds = {*(get_args(annotation) or [annotation])} - {type(None)}
     kind = kinds.pop() if len(kinds) == 1 else str
     return kind if kind in (bool, int, float, Path) else str

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
@@ -31,6 +32,14 @@ class SettingsFileError(ValueError):
     """A file of settings that is not there, or is not TOML."""
 
 
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _paths(value: Any) -> Any:
+    return _listed(value) if isinstance(value, str) else value
+
+
 class Settings(ExllamaV3Fields, SchemaFields):
     """Each can be set by a flag of `larksong serve`, by `LARKSONG_` and its name in capitals, and in the TOML
     file that `LARKSONG_CONFIG` names, else in `larksong.toml` of the working directory."""
@@ -48,6 +57,9 @@ class Settings(ExllamaV3Fields, SchemaFields):
     )
     format: str = Field(
         "qwen3_coder", description="Wire format of tool calls; tool_format in a request overrides it."
+    )
+    format_file: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_paths)] = Field(
+        (), description="Python file that defines a wire format; several with commas between them."
     )
     finish_within_budget: bool = Field(
         False,
@@ -141,10 +153,6 @@ class Settings(ExllamaV3Fields, SchemaFields):
         return _listed(self.api_key.get_secret_value()) if self.api_key is not None else []
 
 
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
 def config_file() -> Path | None:
     """The TOML file that is read, if there is one."""
     named = os.environ.get(FILE_VARIABLE)
@@ -187,5 +195,7 @@ def explained(settings: Settings, flags: Collection[str]) -> list[Setting]:
     found = []
     for name in Settings.model_fields:
         value = getattr(settings, name)
+        if isinstance(value, tuple):
+            value = ", ".join(map(str, value))
         found.append(Setting(name, "" if value is None else str(value), source(name)))
     return found

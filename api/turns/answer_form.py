@@ -9,8 +9,8 @@ from typing import Any, Literal
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import Options
-from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, regex_grammar
+from larksong.grammars.answers.response_format import response_grammar
 
 
 @dataclass(frozen=True)

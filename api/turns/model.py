@@ -23,7 +23,7 @@ from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.grammars import WireFormat
-from larksong.grammars.warm_up import warm_up
+from larksong.grammars.warming import warm_up
 
 
 class Model:

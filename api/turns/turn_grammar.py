@@ -12,9 +12,8 @@ from larksong.engine.backends.encoding import text_ids
 from larksong.engine.engine import Engine
 from larksong.engine.grammar.grammar import Grammar
 from larksong.grammars import WireFormat
-from larksong.grammars.envelope import text_grammar
+from larksong.grammars.answers.response_format import calls_or_answer, response_widened
 from larksong.grammars.errors import InvalidConstraint
-from larksong.grammars.response_format import calls_or_answer, response_widened
 
 
 def turn_grammar(
@@ -31,9 +30,9 @@ def turn_grammar(
     grammar = wire.grammar(request.callable_tools, policy, backend.vocabulary, in_reasoning=in_reasoning)
     if not isinstance(answer, AnswerSchema):
         return grammar
-    if wire.bare_calls and not policy.required:
+    if wire.bare_json and not policy.required:
         _tell_apart(answer, wire, backend, engine)
-    return calls_or_answer(grammar, answer.schema, answer.options)
+    return calls_or_answer(grammar, answer.schema, backend.vocabulary, answer.options)
 
 
 def widened_schemas(request: TurnRequest) -> list[WidenedSchema]:
@@ -56,7 +55,7 @@ def _text_grammar(request: TurnRequest, backend: Backend, in_reasoning: bool) ->
     answer = request.answer.grammar(vocabulary) if request.answer is not None else None
     budgeted = request.reasoning_budget is not None
     if wire.reasons(vocabulary) or in_reasoning or (budgeted and answer is None):
-        return text_grammar(wire, vocabulary, answer, in_reasoning=in_reasoning)
+        return wire.text_grammar(vocabulary, answer, in_reasoning=in_reasoning)
     return answer
 
 
@@ -70,11 +69,11 @@ def _may_reason(wire: WireFormat, chat_template: str | None) -> bool:
 def _tell_apart(answer: AnswerSchema, wire: WireFormat, backend: Backend, engine: Engine) -> None:
     """Raises InvalidConstraint where an answer of the schema may begin as the format's calls do."""
     matcher = engine.matcher(answer.grammar(backend.vocabulary))
-    for token in text_ids(backend.tokenizer, backend.vocabulary, wire.call_marker):
+    for token in text_ids(backend.tokenizer, backend.vocabulary, wire.call_start):
         if not matcher.allows(token):
             return
         matcher.advance(token)
     raise InvalidConstraint(
-        f"An answer of this schema may begin with {wire.call_marker}, as calls of the format "
+        f"An answer of this schema may begin with {wire.call_start}, as calls of the format "
         f"'{wire.name}' do: set 'tool_choice' to 'none' or 'required', or choose another 'tool_format'."
     )

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any
 
 from larksong.grammars.explain.edits import Edit, at, edits
-from larksong.grammars.explain.places import Place
-from larksong.grammars.explain.reading import Spot
+from larksong.grammars.explain.progress import Spot
 from larksong.grammars.explain.scan import Step
+from larksong.grammars.explain.subschemas import Subschema
 from larksong.grammars.schema.references import escape
 from larksong.grammars.tools import Tool
 
@@ -47,13 +47,15 @@ class Wanted:
     in_request: bool = False
 
 
-def edits_of(places: list[Place], tool: Tool | None, name: str | None) -> list[Edit]:
+def edits_of(subschemas: list[Subschema], tool: Tool | None, name: str | None) -> list[Edit]:
     """The keywords of some subschemas, in the order in which they are asked about.
 
     `name`: the member's name that is being read. A tool's own parameters are closed to undeclared names.
     """
     found = [
-        edit for place in places for edit in edits(place, name, closed=tool is not None and not place.pointer)
+        edit
+        for subschema in subschemas
+        for edit in edits(subschema, name, closed=tool is not None and not subschema.pointer)
     ]
     return sorted(found, key=lambda edit: edit.rank)
 
@@ -96,14 +98,14 @@ def blamed(
     return []
 
 
-def refused_member(tool: Tool | None, places: list[Place], spot: Spot) -> Wanted | None:
+def refused_member(tool: Tool | None, subschemas: list[Subschema], spot: Spot) -> Wanted | None:
     """The name that is being read, if its object has it already or must not have it."""
     if spot.name is None:
         return None
     declared = {
-        name: (f"{place.pointer}/properties/{escape(name)}", schema)
-        for place in places
-        for name, schema in place.schema.get("properties", {}).items()
+        name: (f"{subschema.pointer}/properties/{escape(name)}", schema)
+        for subschema in subschemas
+        for name, schema in subschema.schema.get("properties", {}).items()
     }
     fitting = [
         name for name in declared if name == spot.name or (not spot.is_whole and name.startswith(spot.name))
@@ -120,7 +122,7 @@ def refused_member(tool: Tool | None, places: list[Place], spot: Spot) -> Wanted
     return None
 
 
-def wanted_by(tool: Tool | None, schema: Any, edit: Edit, spot: Spot, outermost: list[Place]) -> Wanted:
+def wanted_by(tool: Tool | None, schema: Any, edit: Edit, spot: Spot, outermost: list[Subschema]) -> Wanted:
     """What a keyword that is to blame wanted. `outermost`: the subschemas of the whole value."""
     value = False if edit.implied else at(schema, edit.keyword_pointer)
     message = f"{edit.keyword} is {shown(value)}"
@@ -132,8 +134,10 @@ def wanted_by(tool: Tool | None, schema: Any, edit: Edit, spot: Spot, outermost:
     return Wanted(tool.name if tool else None, edit.keyword_pointer, edit.keyword, value, message)
 
 
-def _undeclared(places: list[Place], name: Step | None) -> str:
-    names = list(dict.fromkeys(each for place in places for each in place.schema.get("properties", ())))
+def _undeclared(subschemas: list[Subschema], name: Step | None) -> str:
+    names = list(
+        dict.fromkeys(each for subschema in subschemas for each in subschema.schema.get("properties", ()))
+    )
     if not names:
         return "no members are declared, and none may come"
     if name in names:

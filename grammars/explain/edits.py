@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from larksong.grammars.explain.places import Place
+from larksong.grammars.explain.subschemas import Subschema
 from larksong.grammars.schema.references import escape
 
 # Those first that say most about a value. Without what holds other schemas together, or without the type,
@@ -48,18 +48,18 @@ class Edit(NamedTuple):
         return _LAST.get(self.keyword, 0)
 
 
-def edits(place: Place, name: str | None = None, *, closed: bool = False) -> Iterator[Edit]:
+def edits(subschema: Subschema, name: str | None = None, *, closed: bool = False) -> Iterator[Edit]:
     """The keywords of a subschema.
 
     `name`: the member that is being read. `closed`: undeclared members are refused though it does not say so.
     """
-    schema = place.schema
+    schema = subschema.schema
     for keyword in _BY_RANK:
         if keyword not in schema or (keyword in _CLOSED and schema[keyword] is not False):
             continue
-        yield Edit(place.pointer, keyword, name=name if keyword in _OBJECTS else None)
+        yield Edit(subschema.pointer, keyword, name=name if keyword in _OBJECTS else None)
     if closed and "additionalProperties" not in schema and "unevaluatedProperties" not in schema:
-        yield Edit(place.pointer, "additionalProperties", True, name)
+        yield Edit(subschema.pointer, "additionalProperties", True, name)
 
 
 def without(root: Mapping[str, Any], chosen: Iterable[Edit]) -> Mapping[str, Any]:

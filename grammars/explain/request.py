@@ -11,14 +11,14 @@ from larksong.engine.errors import EngineError
 from larksong.engine.grammar.grammar import Grammar, Rule, Sub, Terminal
 from larksong.engine.grammar.terminals import Special
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.answers.response_format import response_grammar, response_widened
 from larksong.grammars.errors import GrammarsError
-from larksong.grammars.response_format import response_grammar, response_widened
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Widened, read_parameters
 from larksong.grammars.tools import CallPolicy, Tool
-from larksong.grammars.wire_format import WireFormat
+from larksong.grammars.wire.wire_format import WireFormat
 
 
-class Part(NamedTuple):
+class PartGrammar(NamedTuple):
     """The grammar of arguments or of an answer; `widened`: pointers and keywords that it does not enforce."""
 
     grammar: Grammar
@@ -52,13 +52,15 @@ class Request:
         """The schema of a tool's arguments, or of the answer."""
         return self.schema if tool is None else tool.parameters
 
-    def part(self, tool: Tool | None, schema: Mapping[str, Any], vocabulary: Vocabulary) -> Part | None:
+    def part(
+        self, tool: Tool | None, schema: Mapping[str, Any], vocabulary: Vocabulary
+    ) -> PartGrammar | None:
         """The grammar of a tool's arguments alone, or of the answer, by another schema; None if none."""
         try:
             if self.format is None or tool is None:
                 options = replace(self.options, widen=True)
-                left_out = _places(response_widened(schema, options))
-                return Part(response_grammar(schema, vocabulary, options), left_out)
+                left_out = _keywords(response_widened(schema, options))
+                return PartGrammar(response_grammar(schema, vocabulary, options), left_out)
             changed = replace(tool, parameters=schema, options=replace(tool.options, widen=True))
             read = read_parameters(schema, tool.name, changed.options)
             arguments = self.format.arguments(changed, read, vocabulary)
@@ -69,7 +71,7 @@ class Request:
             "END": Terminal("END", Special(vocabulary.eos_ids, "<end>")),
         }
         grammar = Grammar((Rule("start", ("ARGUMENTS", "END")),), terminals)
-        return Part(grammar, _places(read.widened))
+        return PartGrammar(grammar, _keywords(read.widened))
 
     def freer(self) -> Iterator[tuple[str, Any, Request]]:
         """The request without one of its wishes about calls: the request's field, its value, the rest."""
@@ -87,7 +89,7 @@ class Request:
             yield "max_tool_calls", policy.max_calls, replace(self, policy=more)
 
 
-def _places(widened: Iterable[Widened]) -> frozenset[tuple[str, str]]:
+def _keywords(widened: Iterable[Widened]) -> frozenset[tuple[str, str]]:
     return frozenset((each.pointer, each.keyword) for each in widened)
 
 

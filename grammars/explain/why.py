@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 from larksong.engine.engine import Engine
 from larksong.engine.explain import byte_vocabulary
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
+from larksong.grammars.caching import per_vocabulary
 from larksong.grammars.explain.blame import Answer, Wanted, blamed, edits_of, refused_member, shown, wanted_by
 from larksong.grammars.explain.edits import Edit, without
-from larksong.grammars.explain.places import Places
-from larksong.grammars.explain.reading import Reading, Spot, json_spot, read_turn
+from larksong.grammars.explain.progress import Progress, Spot, json_spot, read_turn
 from larksong.grammars.explain.request import Request, accepts
+from larksong.grammars.explain.subschemas import Subschemas
 from larksong.grammars.tools import Tool
+from larksong.grammars.wire.element_format import ElementFormat
 
 _CACHE_BYTES = 64 << 20
 _NAME_CHARACTERS = frozenset((string.ascii_letters + string.digits + "_-.:/").encode())
@@ -59,21 +59,21 @@ class Why:
         units, rest = [*units, *rest][:taken], [*units, *rest][taken:]
         if not rest:
             return ()
-        reading = read_turn(self._engine.matcher(grammar), grammar, units)
+        progress = read_turn(self._engine.matcher(grammar), grammar, units)
         if self._request.format is None:
             return self._in_part(None, units, rest, json_spot(self._bytes(units), self._bytes(rest)))
-        tool = self._request.tool(reading.tool)
+        tool = self._request.tool(progress.tool)
         found: tuple[Wanted, ...] = ()
-        if reading.inside and tool is not None:
-            begin = self._begin(reading, tool, units, rest)
+        if progress.inside and tool is not None:
+            begin = self._begin(progress, tool, units, rest)
             if begin is not None:
-                spot = self._spot(reading, units, rest, begin)
+                spot = self._spot(progress, units, rest, begin)
                 found = self._in_part(tool, units[begin:], rest, spot)
-        return found or self._in_envelope(reading, units, rest)
+        return found or self._in_envelope(progress, units, rest)
 
     # -- the envelope
 
-    def _in_envelope(self, reading: Reading, units: list[int], rest: list[int]) -> tuple[Wanted, ...]:
+    def _in_envelope(self, progress: Progress, units: list[int], rest: list[int]) -> tuple[Wanted, ...]:
         for field, value, freer in self._request.freer():
             grammar = freer.grammar(self._engine.vocabulary)
             if accepts(self._engine, grammar, [*units, rest[0]]) > len(units):
@@ -84,12 +84,12 @@ class Why:
         before = self._bytes(units)
         # Where nothing closes a name, one that begins like a tool's is refused behind it.
         behind_name = (
-            reading.tool is not None
-            and before.endswith((wire.function_prefix + reading.tool).encode())
-            and (not reading.inside or reading.begin >= len(units) - 1)
+            progress.tool is not None
+            and before.endswith((wire.function_name_prefix + progress.tool).encode())
+            and (not progress.inside or progress.begin >= len(units) - 1)
         )
         goes_on = behind_name and rest[0] in _NAME_CHARACTERS
-        if goes_on or (reading.in_function_name and wire.function_prefix.encode() in before):
+        if goes_on or (progress.in_function_name and wire.function_name_prefix.encode() in before):
             names = [tool.name for tool in self._request.tools]
             message = f"the request has these tools: {', '.join(names)}"
             return (Wanted(None, "/tools", "name", names, message, in_request=True),)
@@ -97,38 +97,38 @@ class Why:
 
     # -- arguments and answers
 
-    def _begin(self, reading: Reading, tool: Tool, units: list[int], rest: list[int]) -> int | None:
+    def _begin(self, progress: Progress, tool: Tool, units: list[int], rest: list[int]) -> int | None:
         """Where the arguments begin, if they are what refuses the text."""
         part = self._request.part(tool, tool.parameters, self._engine.vocabulary)
-        for begin in (reading.begin, reading.begin - 1):
+        for begin in (progress.begin, progress.begin - 1):
             if part is not None and begin >= 0:
                 text = [*units[begin:], rest[0]]
                 if accepts(self._engine, part.grammar, text) == len(text) - 1:
                     return begin
         return None
 
-    def _spot(self, reading: Reading, units: list[int], rest: list[int], begin: int) -> Spot:
+    def _spot(self, progress: Progress, units: list[int], rest: list[int], begin: int) -> Spot:
         wire = self._request.format
         if not isinstance(wire, ElementFormat):
             return json_spot(self._bytes(units[begin:]), self._bytes(rest))
-        text, opened = self._bytes(units[begin:]), wire.key_open.encode()
+        text, opened = self._bytes(units[begin:]), wire.arg_name_prefix.encode()
         whole = text + self._bytes(rest)
         # The marker of one more parameter may be refused itself, or in the middle of it.
         start = whole.find(opened, max(len(text) - len(opened) + 1, 0), len(text) + len(opened))
-        in_value = reading.parameter is not None and reading.value is not None
-        if in_value and not whole[: max(start, 0)].endswith("".join(wire.value_close).encode()):
+        in_value = progress.parameter is not None and progress.value is not None
+        if in_value and not whole[: max(start, 0)].endswith("".join(wire.arg_value_suffix).encode()):
             start = -1  # the same letters are text where no value ends before them
-        if start < 0 and reading.parameter is not None and reading.value is not None:
-            above = (reading.parameter,)
-            value = self._bytes(units[reading.value :])
+        if start < 0 and progress.parameter is not None and progress.value is not None:
+            above = (progress.parameter,)
+            value = self._bytes(units[progress.value :])
             if value.lstrip()[:1] in (b"{", b"["):
                 return json_spot(value, self._bytes(rest), above)
             return Spot(above, in_string=True)
-        if start < 0 and len(reading.names) < text.count(opened):
+        if start < 0 and len(progress.names) < text.count(opened):
             start = text.rfind(opened)
         named = whole[start:].partition(opened)[2] if start >= 0 else b""
-        name, end, _ = named.partition(wire.after_key[0][:1].encode())
-        return Spot((), name.decode(errors="replace") or None, bool(end), reading.names)
+        name, end, _ = named.partition(wire.arg_name_suffix[0][:1].encode())
+        return Spot((), name.decode(errors="replace") or None, bool(end), progress.names)
 
     def _in_part(
         self, tool: Tool | None, units: list[int], rest: list[int], spot: Spot
@@ -136,8 +136,8 @@ class Why:
         schema = self._request.schema_of(tool)
         if not isinstance(schema, dict):
             return ()
-        places = Places(schema)
-        along = places.along(spot.path)
+        subschemas = Subschemas(schema)
+        along = subschemas.along(spot.path)
         member = refused_member(tool, along[-1], spot)
         if member is not None:
             return (member,)
@@ -156,9 +156,9 @@ class Why:
             return (Answer.YES if part.widened <= widened else Answer.PERHAPS), further
 
         # A name is refused, too, where nothing can be its value.
-        inside = places.along((*spot.path, spot.name))[-1:] if spot.name is not None else []
+        inside = subschemas.along((*spot.path, spot.name))[-1:] if spot.name is not None else []
         near = [edits_of(level, tool, spot.name) for level in (*inside, *reversed(along))]
-        guilty = blamed(near, edits_of(places.all(), tool, None), goes_on)
+        guilty = blamed(near, edits_of(subschemas.all(), tool, None), goes_on)
         marker = rest[0] in self._markers and rest[0] not in self._engine.vocabulary.eos_ids
         if not guilty and marker and spot.in_string:
             # No letter of a string: whatever the schema says, only a string without it is one.
@@ -171,7 +171,7 @@ class Why:
         )
 
 
-@lru_cache(maxsize=4)
+@per_vocabulary(1)
 def _byte_engine(vocabulary: Vocabulary) -> tuple[Engine, dict[int, int]]:
     twin, renamed = byte_vocabulary(vocabulary)
     return Engine(twin, cache_bytes=_CACHE_BYTES), renamed

@@ -18,12 +18,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Literal
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.authoring import (
+    ElementFormat,
+    Literal,
+    Terminal,
+    Tool,
+    Vocabulary,
+    ending,
+    marker,
+    tool_lines,
+)
 
 DSML = "｜DSML｜"
 
@@ -49,8 +53,8 @@ Here are the functions available in JSONSchema format:
 class DeepSeekDsml(ElementFormat):
     """`space`: what stands between the mark and the name of an element."""
 
-    unfit = '"<'
-    remarks = True
+    forbidden_in_names = '"<'
+    text_between_calls = True
     root = "section"
     template = """
 section: SECTION calls SECTION_CLOSE
@@ -64,23 +68,21 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK
     def __init__(self, name: str, section: str, space: str = "", aliases: tuple[str, ...] = ()) -> None:
         open_, close = f"<{DSML}{space}", f"</{DSML}{space}"
         self.name, self.aliases = name, aliases
-        self.section_marker = f"{open_}{section}>\n"
+        self.section_start = f"{open_}{section}>\n"
         self._section_close = f"{close}{section}>"
-        self.call_marker = f'{open_}invoke name="'
-        self.key_open = f'{open_}parameter name="'
-        self.value_close = (f"{close}parameter>\n",)
+        self.call_start = f'{open_}invoke name="'
+        self.arg_name_prefix = f'{open_}parameter name="'
+        self.arg_value_suffix = (f"{close}parameter>\n",)
         self.function_close = (f"{close}invoke>", f"\n{close}invoke>")
 
-    after_key = ('" string="true">',)
-    after_json_key = ('" string="false">',)
+    arg_name_suffix = ('" string="true">',)
+    json_arg_name_suffix = ('" string="false">',)
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return {
-            "LINE_BREAK": Terminal("LINE_BREAK", Literal("\n")),
-            "SECTION_CLOSE": Terminal(
-                "SECTION_CLOSE", self.marker(self._section_close, vocabulary), predicate=self.enough()
-            ),
-        }
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            Terminal("LINE_BREAK", Literal("\n")),
+            ending("SECTION_CLOSE", marker(self._section_close, vocabulary)),
+        ]
 
     def function_text(self, name: str) -> str:
         return name + '">\n'
@@ -90,18 +92,19 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK
 
     def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         invokes = (
-            f'{self.call_marker}{name}">\n{self.render_parameters(arguments)}\n' for name, arguments in calls
+            f'{self.call_start}{name}">\n{self.render_parameters(arguments)}\n' for name, arguments in calls
         )
-        return f"{self.section_marker}{''.join(invokes)}{self._section_close}"
+        return f"{self.section_start}{''.join(invokes)}{self._section_close}"
 
     def system_text(self, tools: Sequence[Tool]) -> str:
-        value = f'{self.key_open}$PARAMETER_NAME" string="true|false">$PARAMETER_VALUE{self.value_close[0]}'
+        value = "$PARAMETER_VALUE" + self.arg_value_suffix[0]
+        parameter = f'{self.arg_name_prefix}$PARAMETER_NAME" string="true|false">{value}'
         example = (
-            f'{self.section_marker}{self.call_marker}$FUNCTION_NAME">\n{value}...\n'
+            f'{self.section_start}{self.call_start}$FUNCTION_NAME">\n{parameter}...\n'
             f"{self.function_close[0]}\n{self._section_close}"
         )
         return SYSTEM.format(
-            section=self.section_marker.strip(), example=example, tools=tool_lines(tools, wrapped=False)
+            section=self.section_start.strip(), example=example, tools=tool_lines(tools, wrapped=False)
         )
 
 

@@ -32,8 +32,9 @@ from larksong.engine.grammar.terminals import (
 )
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.errors import UnsupportedKeyword
-from larksong.grammars.json_format import closing
-from larksong.grammars.json_rules import ANY_SCHEMA, MemberRules, RuleBuilder, Shapes, shared_name
+from larksong.grammars.json.members import MemberRules, Shapes, shared_name
+from larksong.grammars.json.rules import ANY_SCHEMA, RuleBuilder
+from larksong.grammars.json.shortest import Notation, shortest_string, shortest_text
 from larksong.grammars.schema import Schema
 from larksong.grammars.schema.productive import without_dead_ends
 from larksong.grammars.schema.references import escape
@@ -46,12 +47,13 @@ from larksong.grammars.schema.shapes import (
     StringShape,
 )
 from larksong.grammars.schema.values import json_text
-from larksong.grammars.shortest import Notation, shortest_string, shortest_text
 from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import WireFormat, tool_lines
+from larksong.grammars.wire.markers import closing, marker
+from larksong.grammars.wire.rendering import tool_lines
+from larksong.grammars.wire.wire_format import WireFormat
 
 OPEN, CLOSE, QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
-UNFIT = ":{}[],<"
+FORBIDDEN = ":{}[],<"
 # What names look like that are not declared: they stand bare, and are reported as JSON without escapes.
 OTHER_NAME = r"[^\s\x00-\x1f\x7f:{}\[\],<\"\\]{1,64}"
 BARE = f"^{OTHER_NAME}$"
@@ -66,10 +68,10 @@ To call functions, write: {example}"""
 
 class Gemma4(WireFormat):
     name = "gemma4"
-    remarks = True
-    call_marker = OPEN
-    function_prefix = "call:"
-    spelled = (QUOTE, '"')
+    text_between_calls = True
+    call_start = OPEN
+    function_name_prefix = "call:"
+    substitution = (QUOTE, '"')
     reasoning = ("<|channel>", "<channel|>")
     reasoning_lead = Literal("thought\n")
     template = """
@@ -80,17 +82,17 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
 %declare CALL FUNCTION ARGUMENTS CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([closing("CALL_CLOSE", self.marker(CLOSE, vocabulary))])
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [closing("CALL_CLOSE", marker(CLOSE, vocabulary))]
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
-        self.refuse_name(tool, UNFIT)
+        self.refuse_name(tool, FORBIDDEN)
         shapes = [shape for found in (parameters.shapes, *parameters.nodes.values()) for shape in found]
         for shape in shapes:
             if isinstance(shape, ObjectShape):
                 for name, _ in shape.properties:
-                    self.refuse_parameter(tool, name, UNFIT + '"\\ ', "/properties/" + escape(name))
+                    self.refuse_parameter(tool, name, FORBIDDEN + '"\\ ', "/properties/" + escape(name))
             elif isinstance(shape, ArrayShape) and (shape.kinds or shape.distinct):
                 keyword = "contains" if shape.kinds else "uniqueItems"
                 raise UnsupportedKeyword(
@@ -110,11 +112,11 @@ call: CALL FUNCTION ARGUMENTS CALL_CLOSE
 
     def arguments(self, tool: Tool, parameters: Schema, vocabulary: Vocabulary | None = None) -> Grammar:
         schema = narrowed(parameters)
-        return _Rules(schema, self.marker(QUOTE, vocabulary)).whole(tool.name)
+        return _Rules(schema, marker(QUOTE, vocabulary)).whole(tool.name)
 
     def open_arguments(self, parameters: Schema | None, vocabulary: Vocabulary | None = None) -> Grammar:
         schema = narrowed(Schema((ObjectShape(),), ANY_SCHEMA.nodes))
-        return _OpenRules(schema, self.marker(QUOTE, vocabulary)).whole("any")
+        return _OpenRules(schema, marker(QUOTE, vocabulary)).whole("any")
 
     def shortest_arguments(self, parameters: Schema, vocabulary: Vocabulary | None = None) -> str:
         schema = narrowed(parameters)
@@ -258,7 +260,7 @@ class _Rules(RuleBuilder):
             colon = Terminal(
                 self.names.terminal(f"{name}_name_end"), self.colon, Role.JSON, reported_as='": '
             )
-            value = self.value(self.nodes(node), f"{name}__other")
+            value = self.value(self.schema.shapes_of(node), f"{name}__other")
             found.append((self.terminal(begin), other, self.terminal(colon), value))
         return found
 

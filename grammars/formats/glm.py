@@ -16,14 +16,10 @@ data. Where a tokenizer lacks them, a value ends where `</arg_value>` is followe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.authoring import ElementFormat, Terminal, Tool, Vocabulary, tool_lines
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
@@ -45,13 +41,13 @@ class Glm47(ElementFormat):
     name = "glm_4_7"
     aliases: tuple[str, ...] = ("glm47", "glm_5")
     line_break: ClassVar[str] = ""
-    remarks = True
-    call_marker = OPEN
-    key_open = "<arg_key>"
-    after_key: tuple[str, ...] = ("</arg_key>", "<arg_value>")
-    value_close: tuple[str, ...] = ("</arg_value>",)
+    text_between_calls = True
+    call_start = OPEN
+    arg_name_prefix = "<arg_key>"
+    arg_name_suffix: tuple[str, ...] = ("</arg_key>", "<arg_value>")
+    arg_value_suffix: tuple[str, ...] = ("</arg_value>",)
     function_close = (CLOSE,)
-    unfit = "<"
+    forbidden_in_names = "<"
     template = """
 calls: call
   | calls call
@@ -60,8 +56,8 @@ call: CALL FUNCTION ARGUMENTS
 %declare CALL FUNCTION ARGUMENTS
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return {}
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return ()
 
     def function_text(self, name: str) -> str:
         return name + self.line_break
@@ -83,9 +79,9 @@ class Glm45(Glm47):
     name = "glm_4_5"
     aliases = ("glm45", "glm_4_6", "poolside_v1")
     line_break = "\n"
-    separator = "\n"
-    after_key = ("</arg_key>", "\n", "<arg_value>")
-    value_close = ("</arg_value>", "\n")
+    call_separator = "\n"
+    arg_name_suffix = ("</arg_key>", "\n", "<arg_value>")
+    arg_value_suffix = ("</arg_value>", "\n")
     template = """
 calls: call
   | calls SEPARATOR call

@@ -19,14 +19,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from larksong.engine.automata.text_until import Stop
-from larksong.engine.grammar.attributes import Carry, More
-from larksong.engine.grammar.grammar import Rule, Terminal
-from larksong.engine.grammar.terminals import Literal, Role, Special, TextUntil
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
-from larksong.grammars.schema import Schema
-from larksong.grammars.tools import CallPolicy, Tool
+from larksong.grammars.authoring import (
+    JsonFormat,
+    Literal,
+    Role,
+    Rule,
+    Schema,
+    Special,
+    Stop,
+    Terminal,
+    TextUntil,
+    Tool,
+    TurnRules,
+    Vocabulary,
+    arguments_text,
+    carrying,
+    closing,
+    marker,
+    one_more,
+    one_of,
+)
 
 START, CHANNEL, MESSAGE, CONSTRAIN = "<|start|>", "<|channel|>", "<|message|>", "<|constrain|>"
 END, CALL = "<|end|>", "<|call|>"
@@ -44,13 +56,80 @@ arguments as JSON:
 {tools}"""
 
 
+class HarmonyTurn(TurnRules):
+    """A turn of messages in channels."""
+
+    def calls(self, template: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return template  # text between calls is a message of its own
+
+    def rules(self) -> list[Rule]:
+        self._add_terminals()
+        next_message = ("END_MESSAGE", "START", "ASSISTANT", "turn")
+        turns: list[tuple[str, ...]] = [
+            ("calls", "END"),
+            ("CHANNEL", "ANALYSIS", "MESSAGE", "REASONING", *next_message),
+            ("CHANNEL", "ANALYSIS", "MESSAGE", *next_message),
+        ]
+        if not self.policy.required:
+            turns.append(("CHANNEL", "COMMENTARY", "MESSAGE", "CONTENT", *next_message))
+            if not self.policy.min_calls:
+                turns.append(("CHANNEL", "FINAL", "MESSAGE", "CONTENT", "END"))
+                turns.append(("CHANNEL", "FINAL", "MESSAGE", "END"))
+        if self.has_text_between_calls and self.policy.max_calls is None:
+            # The calls behind a message are counted anew.
+            turns += [("calls", "START", "ASSISTANT", *each) for each in turns if each[0] == "CHANNEL"]
+        starts: list[tuple[str, ...]] = [("turn",)]
+        if self.in_reasoning:
+            starts = [("REASONING", *next_message), next_message]
+        return [*(Rule("start", each) for each in starts), *(Rule("turn", each) for each in turns)]
+
+    def _add_terminals(self) -> None:
+        end_message = marker(END, self.vocabulary)
+        stops = () if isinstance(end_message, Special) else (Stop(END.encode(), ("END_MESSAGE",)),)
+        text = TextUntil(stops, open_end=True)
+        # `<|call|>` is among the tokens that end a turn; here it ends a call, and more may follow.
+        ends = self.vocabulary.eos_ids - {self.vocabulary.special.get(CALL, -1)}
+        end = Special(ends or self.vocabulary.eos_ids, "<end>")
+        self.terminals |= {
+            "END_MESSAGE": carrying("END_MESSAGE", end_message),
+            "ANALYSIS": Terminal("ANALYSIS", Literal("analysis")),
+            "FINAL": Terminal("FINAL", Literal("final")),
+            "REASONING": Terminal("REASONING", text, Role.REASONING),
+            "CONTENT": Terminal("CONTENT", text, Role.CONTENT),
+            "END": replace(self.terminals["END"], definition=end),
+        }
+
+    def opened(self, rules: Sequence[Rule], continued: bool) -> Sequence[Rule]:
+        stops = [
+            Stop(text.encode(), (name,))
+            for name, text in (("CHANNEL", CHANNEL), ("START", START))
+            if not isinstance(self.terminals[name].definition, Special)
+        ]
+        # Text cannot begin as a call does; further on the same words are text.
+        stops.append(Stop(self.format.call_start.encode(), ("CALL",), initial=True))
+        self.terminals["PLAIN"] = Terminal("PLAIN", TextUntil(tuple(stops), open_end=True), Role.CONTENT)
+        more = [("END",), ("PLAIN", "END"), ("PLAIN", "turn"), ("PLAIN", "START", "ASSISTANT", "turn")]
+        begins_anew = Rule("start", ("turn",)) in rules
+        found = [*rules, *(Rule("start", each) for each in more if begins_anew)]
+        for rule in rules:
+            if rule.origin != "turn":
+                continue
+            if rule.expansion[0] == "CHANNEL":
+                found.append(Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion)))
+            if "FINAL" in rule.expansion:
+                closed = (*rule.expansion[:-1], "END_MESSAGE", "END")
+                found += [Rule("turn", closed), Rule("turn", ("calls", "START", "ASSISTANT", *closed))]
+        return found
+
+
 class Harmony(JsonFormat):
     name = "harmony"
     aliases = ("gpt_oss",)
-    remarks = True
-    call_marker = " to=functions."
-    separator = f"{START}assistant"
+    text_between_calls = True
+    call_start = " to=functions."
+    call_separator = f"{START}assistant"
     reasoning = (f"{CHANNEL}analysis{MESSAGE}", END)
+    turn_rules = HarmonyTurn
     template = """
 calls: call
   | calls START ASSISTANT call
@@ -66,88 +145,20 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
 %declare CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                ("START", Terminal("START", self.marker(START, vocabulary), predicate=More())),
-                ("ASSISTANT", Terminal("ASSISTANT", Literal("assistant"))),
-                carrying("CHANNEL", self.marker(CHANNEL, vocabulary)),
-                ("TO", Terminal("TO", self.one_of(("commentary to=functions.", "analysis to=functions.")))),
-                carrying("COMMENTARY", Literal("commentary")),
-                carrying("JSON_WORD", Literal(" json")),
-                carrying("BLANK", Literal(" ")),
-                carrying("CONSTRAIN", self.marker(CONSTRAIN, vocabulary)),
-                carrying("JSON", Literal("json")),
-                carrying("MESSAGE", self.marker(MESSAGE, vocabulary)),
-                closing("CALL_CLOSE", self.marker(CALL, vocabulary)),
-            ]
-        )
-
-    def _with_remarks(self, rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-        return rules  # they are messages of their own
-
-    def turn(
-        self,
-        policy: CallPolicy,
-        vocabulary: Vocabulary,
-        terminals: dict[str, Terminal],
-        in_reasoning: bool,
-    ) -> list[Rule]:
-        end_message = self.marker(END, vocabulary)
-        stops = () if isinstance(end_message, Special) else (Stop(END.encode(), ("END_MESSAGE",)),)
-        terminals["END_MESSAGE"] = Terminal("END_MESSAGE", end_message, predicate=Carry())
-        terminals["ANALYSIS"] = Terminal("ANALYSIS", Literal("analysis"))
-        terminals["FINAL"] = Terminal("FINAL", Literal("final"))
-        terminals["REASONING"] = Terminal("REASONING", TextUntil(stops, open_end=True), Role.REASONING)
-        terminals["CONTENT"] = Terminal("CONTENT", TextUntil(stops, open_end=True), Role.CONTENT)
-        # `<|call|>` is among the tokens that end a turn; here it ends a call, and more may follow.
-        ends = vocabulary.eos_ids - {vocabulary.special.get(CALL, -1)}
-        terminals["END"] = replace(terminals["END"], definition=Special(ends or vocabulary.eos_ids, "<end>"))
-        next_message = ("END_MESSAGE", "START", "ASSISTANT", "turn")
-        turns: list[tuple[str, ...]] = [
-            ("calls", "END"),
-            ("CHANNEL", "ANALYSIS", "MESSAGE", "REASONING", *next_message),
-            ("CHANNEL", "ANALYSIS", "MESSAGE", *next_message),
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            one_more("START", marker(START, vocabulary)),
+            Terminal("ASSISTANT", Literal("assistant")),
+            carrying("CHANNEL", marker(CHANNEL, vocabulary)),
+            Terminal("TO", one_of(("commentary to=functions.", "analysis to=functions."))),
+            carrying("COMMENTARY", Literal("commentary")),
+            carrying("JSON_WORD", Literal(" json")),
+            carrying("BLANK", Literal(" ")),
+            carrying("CONSTRAIN", marker(CONSTRAIN, vocabulary)),
+            carrying("JSON", Literal("json")),
+            carrying("MESSAGE", marker(MESSAGE, vocabulary)),
+            closing("CALL_CLOSE", marker(CALL, vocabulary)),
         ]
-        if not policy.required:
-            turns.append(("CHANNEL", "COMMENTARY", "MESSAGE", "CONTENT", *next_message))
-            if not policy.min_calls:
-                turns.append(("CHANNEL", "FINAL", "MESSAGE", "CONTENT", "END"))
-                turns.append(("CHANNEL", "FINAL", "MESSAGE", "END"))
-        if self.has_remarks(policy) and policy.max_calls is None:
-            # The calls behind a message are counted anew.
-            turns += [("calls", "START", "ASSISTANT", *each) for each in turns if each[0] == "CHANNEL"]
-        starts: list[tuple[str, ...]] = [("turn",)]
-        if in_reasoning:
-            starts = [("REASONING", *next_message), next_message]
-        return [*(Rule("start", each) for each in starts), *(Rule("turn", each) for each in turns)]
-
-    def opened_turn(
-        self, rules: tuple[Rule, ...], terminals: dict[str, Terminal], continued: bool
-    ) -> tuple[Rule, ...]:
-        markers = [("CHANNEL", CHANNEL), ("START", START)]
-        stops = [
-            Stop(text.encode(), (name,))
-            for name, text in markers
-            if not isinstance(terminals[name].definition, Special)
-        ]
-        # Text cannot begin as a call does; further on the same words are text.
-        stops.append(Stop(self.call_marker.encode(), ("CALL",), initial=True))
-        terminals["PLAIN"] = Terminal("PLAIN", TextUntil(tuple(stops), open_end=True), Role.CONTENT)
-        more = [("END",), ("PLAIN", "END"), ("PLAIN", "turn"), ("PLAIN", "START", "ASSISTANT", "turn")]
-        begins_anew = Rule("start", ("turn",)) in rules
-        found = [*rules, *(Rule("start", each) for each in more if begins_anew)]
-        for rule in rules:
-            if rule.origin != "turn":
-                continue
-            if rule.expansion[0] == "CHANNEL":
-                found.append(Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion)))
-            if "FINAL" in rule.expansion:
-                found.append(Rule("turn", (*rule.expansion[:-1], "END_MESSAGE", "END")))
-                found.append(
-                    Rule("turn", ("calls", "START", "ASSISTANT", *rule.expansion[:-1], "END_MESSAGE", "END"))
-                )
-        return tuple(found)
 
     def reasons(self, vocabulary: Vocabulary) -> bool:
         """Always: text without a channel is no turn."""
@@ -165,7 +176,7 @@ call: CHANNEL TO FUNCTION MESSAGE ARGUMENTS CALL_CLOSE
         return f"{header}{arguments_text(arguments)}{CALL}"
 
     def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-        return self.separator.join(self.render_call(*call) for call in calls)
+        return self.call_separator.join(self.render_call(*call) for call in calls)
 
     def system_text(self, tools: Sequence[Tool]) -> str:
         listed = [

@@ -7,16 +7,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Literal, Pattern
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
-from larksong.grammars.schema.values import json_text
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.authoring import (
+    JsonFormat,
+    Literal,
+    Pattern,
+    Terminal,
+    Tool,
+    Vocabulary,
+    arguments_text,
+    carrying,
+    closing,
+    json_text,
+    marker,
+    tool_lines,
+)
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
@@ -40,16 +47,16 @@ For each function call, return a json object with function name and arguments wi
 class Hermes(JsonFormat):
     name = "hermes"
     aliases = ("qwen3_json",)
-    remarks = True
-    call_marker = OPEN
-    function_prefix = '\n{"name": "'
-    open_prefixes = tuple(
+    text_between_calls = True
+    call_start = OPEN
+    function_name_prefix = '\n{"name": "'
+    open_function_name_prefixes = tuple(
         f'{blank}{{{inner}"name":{gap}"'
         for blank in ("\n", "", " ")
         for inner in ("", " ", "\n  ")
         for gap in (" ", "")
     )
-    separator = "\n"
+    call_separator = "\n"
     template = """
 calls: call
   | calls SEPARATOR call
@@ -69,22 +76,18 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 %declare CALL SEPARATOR FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
-                closing("OBJECT_CLOSE", Pattern(r"\}\n?")),
-                ("CALL_CLOSE", Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary))),
-            ]
-        )
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
+            closing("OBJECT_CLOSE", Pattern(r"\}\n?")),
+            Terminal("CALL_CLOSE", marker(CLOSE, vocabulary)),
+        ]
 
-    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                carrying("ARGUMENTS_KEY", Pattern(r'\s{0,9},\s{0,9}"arguments"\s{0,9}:\s{0,9}')),
-                closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}\s{0,9}")),
-            ]
-        )
+    def open_markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            carrying("ARGUMENTS_KEY", Pattern(r'\s{0,9},\s{0,9}"arguments"\s{0,9}:\s{0,9}')),
+            closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}\s{0,9}")),
+        ]
 
     def function_text(self, name: str) -> str:
         return json_text(name)[1:]

@@ -13,15 +13,21 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.automata.text_until import Stop
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Pattern
-from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.authoring import (
+    JsonFormat,
+    Pattern,
+    Schema,
+    Terminal,
+    Tool,
+    Vocabulary,
+    arguments_text,
+    carrying,
+    closing,
+    ending,
+    marker,
+    tool_lines,
+)
 from larksong.grammars.errors import InvalidToolName
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
-from larksong.grammars.schema import Schema
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import spellings, tool_lines
 
 SECTION, SECTION_CLOSE = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 OPEN, CLOSE = "<|tool_call_begin|>", "<|tool_call_end|>"
@@ -42,11 +48,12 @@ calls, and its arguments as JSON:
 
 class KimiK2(JsonFormat):
     name = "kimi_k2"
-    section_marker = SECTION
-    remarks = True
-    call_marker = OPEN
-    function_prefix = "functions."
-    open_prefixes = ("functions.", " functions.", "")
+    section_start = SECTION
+    text_between_calls = True
+    call_start = OPEN
+    function_name_prefix = "functions."
+    open_function_name_prefixes = ("functions.", " functions.", "")
+    open_openings = (("CALL",),)  # the section's marker may be missing
     root = "section"
     template = """
 section: SECTION calls SECTION_CLOSE
@@ -68,46 +75,29 @@ call: CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
 %declare SECTION SECTION_CLOSE CALL FUNCTION NUMBER ARGUMENT ARGUMENTS CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                carrying("NUMBER", Pattern("[0-9]{1,6}")),
-                carrying("ARGUMENT", self.marker(ARGUMENT, vocabulary)),
-                closing("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
-                (
-                    "SECTION_CLOSE",
-                    Terminal(
-                        "SECTION_CLOSE", self.marker(SECTION_CLOSE, vocabulary), predicate=self.enough()
-                    ),
-                ),
-            ]
-        )
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            carrying("NUMBER", Pattern("[0-9]{1,6}")),
+            carrying("ARGUMENT", marker(ARGUMENT, vocabulary)),
+            closing("CALL_CLOSE", marker(CLOSE, vocabulary)),
+            ending("SECTION_CLOSE", marker(SECTION_CLOSE, vocabulary)),
+        ]
 
-    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+    def open_markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
         blanks = r"\s{0,9}"
-        return dict(
-            [
-                carrying("NUMBER", Pattern(rf"[0-9]{{1,9}}{blanks}")),
-                ("SECTION_CLOSE", Terminal("SECTION_CLOSE", self.marker(SECTION_CLOSE, vocabulary))),
-            ]
-        )
-
-    def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
-        """In text that nobody constrained the section's marker may be missing."""
-        found = super().stops(terminals)
-        if "OTHER_NAME" not in terminals:
-            return found
-        alone = spellings(terminals["CALL"].definition)
-        return (*found, *(Stop(text.encode(), ("CALL",)) for text in alone))
+        return [
+            carrying("NUMBER", Pattern(rf"[0-9]{{1,9}}{blanks}")),
+            Terminal("SECTION_CLOSE", marker(SECTION_CLOSE, vocabulary)),
+        ]
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
         self.refuse_name(tool, ":<")
-        if tool.name.startswith(self.function_prefix):
+        if tool.name.startswith(self.function_name_prefix):
             # Models leave the prefix out: such a name could not be told from that of another tool.
             raise InvalidToolName(
                 f"{tool.name!r} cannot be a tool's name in {self.name}: it begins with "
-                f"{self.function_prefix!r}, which stands before every name; rename it without",
+                f"{self.function_name_prefix!r}, which stands before every name; rename it without",
                 tool=tool.name,
             )
 

@@ -11,15 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.automata.text_until import Stop
-from larksong.engine.grammar.attributes import More
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Choice, Literal, Pattern
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
-from larksong.grammars.schema.values import json_text
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import spellings, tool_lines
+from larksong.grammars.authoring import (
+    JsonFormat,
+    Literal,
+    Pattern,
+    Terminal,
+    Tool,
+    Vocabulary,
+    arguments_text,
+    carrying,
+    closing,
+    json_text,
+    marker,
+    one_more,
+    one_of,
+    tool_lines,
+)
 
 SYSTEM = """\
 Given the following functions, please respond with a JSON for a function call with its proper arguments that \
@@ -37,9 +44,10 @@ OPEN_CALLS = ('{"name": "', '{"name":"', '{ "name": "', '{"type": "function", "n
 
 class Llama3Json(JsonFormat):
     name = "llama3_json"
-    call_marker = '{"name": "'
-    bare_calls = True
-    separator = "; "
+    call_start = '{"name": "'
+    bare_json = True
+    open_openings = (("PYTHON_TAG",),)
+    call_separator = "; "
     reasoning = None
     template = """
 calls: call
@@ -59,44 +67,20 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
 %declare PYTHON_TAG CALL SEPARATOR FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                carrying("PARAMETERS_KEY", Literal(', "parameters": ')),
-                closing("OBJECT_CLOSE", Literal("}")),
-            ]
-        )
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            carrying("PARAMETERS_KEY", Literal(', "parameters": ')),
+            closing("OBJECT_CLOSE", Literal("}")),
+        ]
 
-    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                carrying(
-                    "PARAMETERS_KEY", Pattern(r'\s{0,9},\s{0,9}"(?:parameters|arguments)"\s{0,9}:\s{0,9}')
-                ),
-                closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
-                ("SEPARATOR", Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}"))),
-                ("PYTHON_TAG", Terminal("PYTHON_TAG", self.marker(PYTHON_TAG, vocabulary))),
-                ("CALL", Terminal("CALL", self.one_of(OPEN_CALLS), predicate=More())),
-            ]
-        )
-
-    def stops(self, terminals: Mapping[str, Terminal]) -> tuple[Stop, ...]:
-        if "OTHER_NAME" in terminals:
-            tag = spellings(terminals["PYTHON_TAG"].definition)
-            return (*super().stops(terminals), *(Stop(text.encode(), ("PYTHON_TAG",)) for text in tag))
-        functions = terminals["FUNCTION"].definition
-        assert isinstance(functions, Choice)
-        words = [text.encode() for text, _ in functions.words]
-        return tuple(
-            Stop(
-                self.call_marker.encode() + word,
-                ("CALL", "FUNCTION"),
-                # At the beginning of a turn such a text is a call, from the byte that makes its name certain.
-                refused_from=len(self.call_marker) + _certain(word, words),
-                label=name,
-            )
-            for word, (_, name) in zip(words, functions.words, strict=True)
-        )
+    def open_markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            carrying("PARAMETERS_KEY", Pattern(r'\s{0,9},\s{0,9}"(?:parameters|arguments)"\s{0,9}:\s{0,9}')),
+            closing("OBJECT_CLOSE", Pattern(r"\s{0,9}\}")),
+            Terminal("SEPARATOR", Pattern(r"\s{0,9};\s{0,9}")),
+            Terminal("PYTHON_TAG", marker(PYTHON_TAG, vocabulary)),
+            one_more("CALL", one_of(OPEN_CALLS)),
+        ]
 
     def function_text(self, name: str) -> str:
         return json_text(name)[1:]
@@ -105,16 +89,10 @@ call: CALL FUNCTION PARAMETERS_KEY ARGUMENTS OBJECT_CLOSE
         return f'{{"name": {json_text(name)}, "parameters": {arguments_text(arguments)}}}'
 
     def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
-        return self.separator.join(self.render_call(*call) for call in calls)
+        return self.call_separator.join(self.render_call(*call) for call in calls)
 
     def system_text(self, tools: Sequence[Tool]) -> str:
         return SYSTEM.format(tools=tool_lines(tools))
-
-
-def _certain(word: bytes, words: Sequence[bytes]) -> int:
-    """The number of bytes of `word` with which none of the other words begins."""
-    others = [other for other in words if other != word]
-    return next(n for n in range(len(word) + 1) if not any(other.startswith(word[:n]) for other in others))
 
 
 FORMAT = Llama3Json()

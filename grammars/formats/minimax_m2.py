@@ -16,12 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Literal
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.authoring import (
+    ElementFormat,
+    Literal,
+    Terminal,
+    Tool,
+    Vocabulary,
+    ending,
+    marker,
+    tool_lines,
+)
 
 OPEN, CLOSE = "<minimax:tool_call>", "</minimax:tool_call>"
 
@@ -48,14 +52,14 @@ When making tool calls, use XML format to invoke tools and pass parameters:
 class MiniMaxM2(ElementFormat):
     name = "minimax_m2"
     aliases = ("minimax_m2_1", "minimax_m2_5")
-    section_marker = OPEN
-    remarks = True
-    call_marker = '\n<invoke name="'
-    key_open = '<parameter name="'
-    after_key = ('">',)
-    value_close = ("</parameter>\n",)
+    section_start = OPEN
+    text_between_calls = True
+    call_start = '\n<invoke name="'
+    arg_name_prefix = '<parameter name="'
+    arg_name_suffix = ('">',)
+    arg_value_suffix = ("</parameter>\n",)
     function_close = ("</invoke>",)
-    unfit = '"<'
+    forbidden_in_names = '"<'
     root = "section"
     template = """
 section: SECTION calls LINE_BREAK SECTION_CLOSE
@@ -66,11 +70,11 @@ call: CALL FUNCTION ARGUMENTS
 %declare SECTION SECTION_CLOSE LINE_BREAK CALL FUNCTION ARGUMENTS
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return {
-            "LINE_BREAK": Terminal("LINE_BREAK", Literal("\n"), predicate=self.enough()),
-            "SECTION_CLOSE": Terminal("SECTION_CLOSE", self.marker(CLOSE, vocabulary)),
-        }
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            ending("LINE_BREAK", Literal("\n")),
+            Terminal("SECTION_CLOSE", marker(CLOSE, vocabulary)),
+        ]
 
     def function_text(self, name: str) -> str:
         return name + '">\n'

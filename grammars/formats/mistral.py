@@ -17,15 +17,24 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.attributes import More
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Literal, Pattern
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_format import JsonFormat, arguments_text, carrying, closing
-from larksong.grammars.schema import Schema
-from larksong.grammars.schema.values import json_text
-from larksong.grammars.tools import Tool
-from larksong.grammars.wire_format import tool_lines
+from larksong.grammars.authoring import (
+    JsonFormat,
+    Literal,
+    Pattern,
+    Schema,
+    Terminal,
+    Tool,
+    Vocabulary,
+    arguments_text,
+    carrying,
+    closing,
+    ending,
+    json_text,
+    marker,
+    one_more,
+    one_of,
+    tool_lines,
+)
 
 OPEN, ID, ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
 
@@ -72,11 +81,12 @@ class _Mistral(JsonFormat):
 class MistralV3(_Mistral):
     name = "mistral_v3"
     aliases = ("mistral_old",)
-    section_marker = OPEN
-    call_marker = '{"name": "'
-    separator = ", "
+    section_start = OPEN
+    call_start = '{"name": "'
+    call_separator = ", "
     reasoning = None
     root = "section"
+    opening = ("SECTION", "LIST_OPEN", "CALL")
     example = OPEN + '[{"name": "NAME", "arguments": {...}}]'
     template = """
 section: SECTION LIST_OPEN calls LIST_CLOSE
@@ -87,38 +97,25 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
 %declare SECTION LIST_OPEN LIST_CLOSE SEPARATOR CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                ("LIST_OPEN", Terminal("LIST_OPEN", self.one_of(("[", " [")))),
-                ("LIST_CLOSE", Terminal("LIST_CLOSE", Literal("]"), predicate=self.enough())),
-                carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
-                closing("OBJECT_CLOSE", Pattern(r'(?:, "id": "[a-zA-Z0-9]{9}")?\}')),
-            ]
-        )
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            Terminal("LIST_OPEN", one_of(("[", " ["))),
+            ending("LIST_CLOSE", Literal("]")),
+            carrying("ARGUMENTS_KEY", Literal(', "arguments": ')),
+            closing("OBJECT_CLOSE", Pattern(r'(?:, "id": "[a-zA-Z0-9]{9}")?\}')),
+        ]
 
-    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
+    def open_markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
         blanks = r"\s{0,9}"
-        return dict(
-            [
-                ("LIST_OPEN", Terminal("LIST_OPEN", Pattern(rf"{blanks}\[{blanks}"))),
-                ("LIST_CLOSE", Terminal("LIST_CLOSE", Pattern(rf"{blanks}\]"), predicate=self.enough())),
-                (
-                    "CALL",
-                    Terminal("CALL", Pattern(rf'\{{{blanks}"name"{blanks}:{blanks}"'), predicate=More()),
-                ),
-                ("SEPARATOR", Terminal("SEPARATOR", Pattern(rf"{blanks},{blanks}"), predicate=More())),
-                carrying("ARGUMENTS_KEY", Pattern(rf'{blanks},{blanks}"arguments"{blanks}:{blanks}')),
-                closing(
-                    "OBJECT_CLOSE",
-                    Pattern(rf'(?:{blanks},{blanks}"id"{blanks}:{blanks}"[^"]{{0,64}}")?{blanks}\}}'),
-                ),
-            ]
-        )
-
-    @property
-    def opening(self) -> tuple[str, ...]:
-        return ("SECTION", "LIST_OPEN", "CALL")
+        id = rf'{blanks},{blanks}"id"{blanks}:{blanks}"[^"]{{0,64}}"'
+        return [
+            Terminal("LIST_OPEN", Pattern(rf"{blanks}\[{blanks}")),
+            ending("LIST_CLOSE", Pattern(rf"{blanks}\]")),
+            one_more("CALL", Pattern(rf'\{{{blanks}"name"{blanks}:{blanks}"')),
+            one_more("SEPARATOR", Pattern(rf"{blanks},{blanks}")),
+            carrying("ARGUMENTS_KEY", Pattern(rf'{blanks},{blanks}"arguments"{blanks}:{blanks}')),
+            closing("OBJECT_CLOSE", Pattern(rf"(?:{id})?{blanks}\}}")),
+        ]
 
     def function_text(self, name: str) -> str:
         return json_text(name)[1:]
@@ -134,7 +131,7 @@ call: CALL FUNCTION ARGUMENTS_KEY ARGUMENTS OBJECT_CLOSE
 class MistralV13(_Mistral):
     name = "mistral_v13"
     aliases: tuple[str, ...] = ("mistral",)
-    call_marker = OPEN
+    call_start = OPEN
     reasoning: tuple[str, str] | None = ("[THINK]", "[/THINK]")
     example = f"{OPEN}NAME{ARGUMENTS}{{...}}"
     template = """
@@ -154,11 +151,11 @@ call: CALL FUNCTION ARGS BLANKS ARGUMENTS CALL_CLOSE
 %declare CALL FUNCTION ARGS BLANKS ARGUMENTS CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([carrying("ARGS", self.marker(ARGUMENTS, vocabulary)), closing("CALL_CLOSE", NOTHING)])
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [carrying("ARGS", marker(ARGUMENTS, vocabulary)), closing("CALL_CLOSE", NOTHING)]
 
-    def open_markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict([carrying("BLANKS", Pattern(r"\s{0,9}")), closing("CALL_CLOSE", Pattern(r"\s{0,9}"))])
+    def open_markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [carrying("BLANKS", Pattern(r"\s{0,9}")), closing("CALL_CLOSE", Pattern(r"\s{0,9}"))]
 
     def check_names(self, tool: Tool, parameters: Schema) -> None:
         super().check_names(tool, parameters)
@@ -194,15 +191,13 @@ call: CALL FUNCTION CALL_ID ID ARGS BLANKS ARGUMENTS CALL_CLOSE
 %declare CALL FUNCTION CALL_ID ID ARGS BLANKS ARGUMENTS CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return dict(
-            [
-                carrying("CALL_ID", self.marker(ID, vocabulary)),
-                carrying("ID", Pattern("[a-zA-Z0-9]{9}")),
-                carrying("ARGS", self.marker(ARGUMENTS, vocabulary)),
-                closing("CALL_CLOSE", NOTHING),
-            ]
-        )
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            carrying("CALL_ID", marker(ID, vocabulary)),
+            carrying("ID", Pattern("[a-zA-Z0-9]{9}")),
+            carrying("ARGS", marker(ARGUMENTS, vocabulary)),
+            closing("CALL_CLOSE", NOTHING),
+        ]
 
     def render_calls(self, calls: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
         return "".join(

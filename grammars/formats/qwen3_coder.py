@@ -18,14 +18,10 @@ followed by the start of the next parameter or the end of the function; any othe
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from larksong.engine.grammar.grammar import Terminal
-from larksong.engine.grammar.terminals import Literal
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.element_format import ElementFormat
-from larksong.grammars.tools import Tool
+from larksong.grammars.authoring import ElementFormat, Literal, Terminal, Tool, Vocabulary, marker
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 
@@ -57,17 +53,17 @@ multiple lines
 class Qwen3Coder(ElementFormat):
     name = "qwen3_coder"
     aliases = ("qwen3_5", "qwen3_xml", "step3_5")
-    remarks = True
-    call_marker = OPEN
-    function_prefix = "\n<function="
-    open_prefixes = ("\n<function=", "<function=")
-    separator = "\n"
-    key_open = "<parameter="
-    after_key = (">\n",)
-    value_close = ("\n</parameter>\n",)
+    text_between_calls = True
+    call_start = OPEN
+    function_name_prefix = "\n<function="
+    open_function_name_prefixes = ("\n<function=", "<function=")
+    call_separator = "\n"
+    arg_name_prefix = "<parameter="
+    arg_name_suffix = (">\n",)
+    arg_value_suffix = ("\n</parameter>\n",)
     function_close = ("</function>",)
-    before = "\n"
-    unfit = ">"
+    suffix_overlap = "\n"
+    forbidden_in_names = ">"
     template = """
 calls: call
   | calls SEPARATOR call
@@ -77,11 +73,11 @@ call: CALL FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
 %declare CALL SEPARATOR FUNCTION ARGUMENTS LINE_BREAK CALL_CLOSE
 """
 
-    def markers(self, vocabulary: Vocabulary) -> Mapping[str, Terminal]:
-        return {
-            "LINE_BREAK": Terminal("LINE_BREAK", Literal("\n")),
-            "CALL_CLOSE": Terminal("CALL_CLOSE", self.marker(CLOSE, vocabulary)),
-        }
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return [
+            Terminal("LINE_BREAK", Literal("\n")),
+            Terminal("CALL_CLOSE", marker(CLOSE, vocabulary)),
+        ]
 
     def function_text(self, name: str) -> str:
         return name + ">\n"

@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from larksong.grammars.schema.document import ANY, NEVER, Origin
 from larksong.grammars.schema.drafts import Contains, Draft, Scopes
+from larksong.grammars.schema.node_graph import NodeGraph
 from larksong.grammars.schema.shapes import ArrayShape, EnumShape, ItemClass, Node
 from larksong.grammars.schema.unenforceable import CannotEnforce
-
-if TYPE_CHECKING:
-    from larksong.grammars.schema.compiler import Compiler
 
 _MAX_COUNTED = 200
 _MAX_KINDS = 3
 
 
-def array_shape(compiler: Compiler, draft: Draft) -> Iterator[ArrayShape]:
+def array_shape(graph: NodeGraph, draft: Draft) -> Iterator[ArrayShape]:
     """The shape of a draft's arrays; nothing if there can be none."""
     size = draft.arrays.size
     if size.impossible:
         return
-    rest = _unevaluated(compiler, draft)
+    rest = _unevaluated(graph, draft)
     places = max((len(each.prefix) for each in draft.arrays.tuples), default=0)
     prefix = [_item(draft, i, rest) for i in range(places)]
     items = _item(draft, None, rest)
     maximum = size.maximum
     for i, schemas in enumerate([*prefix, items]):
-        if compiler.is_empty(compiler.node(schemas)):
+        if graph.is_empty(graph.node(schemas)):
             maximum = i if maximum is None else min(maximum, i)
             prefix = prefix[:i]
             break
@@ -37,13 +34,13 @@ def array_shape(compiler: Compiler, draft: Draft) -> Iterator[ArrayShape]:
         return
     contains = draft.arrays.contains
     if contains:
-        yield from _with_kinds(compiler, draft, prefix, items, maximum)
+        yield from _with_kinds(graph, draft, prefix, items, maximum)
         return
-    nodes = [compiler.node(schemas) for schemas in prefix]
-    node = compiler.node(items)
+    nodes = [graph.node(schemas) for schemas in prefix]
+    node = graph.node(items)
     distinct = draft.arrays.distinct and (maximum is None or maximum > 1)
     if distinct:
-        shapes = compiler.shapes(node) if node != NEVER else ()
+        shapes = graph.shapes(node) if node != NEVER else ()
         if nodes or not all(isinstance(shape, EnumShape) for shape in shapes):
             raise CannotEnforce(
                 draft.blame["uniqueItems"], "the items are not scalars out of a finite set, all places alike"
@@ -74,7 +71,7 @@ def _item(draft: Draft, place: int | None, rest: list[tuple[Scopes, int, int]]) 
     return found
 
 
-def _unevaluated(compiler: Compiler, draft: Draft) -> list[tuple[Scopes, int, int]]:
+def _unevaluated(graph: NodeGraph, draft: Draft) -> list[tuple[Scopes, int, int]]:
     """For each `unevaluatedItems`: from which place on it holds, and its schema."""
     found: list[tuple[Scopes, int, int]] = []
     for number, keyword, schema in draft.unevaluated:
@@ -92,7 +89,7 @@ def _unevaluated(compiler: Compiler, draft: Draft) -> list[tuple[Scopes, int, in
 
 
 def _with_kinds(
-    compiler: Compiler, draft: Draft, prefix: list[list[int]], items: list[int], maximum: int | None
+    graph: NodeGraph, draft: Draft, prefix: list[list[int]], items: list[int], maximum: int | None
 ) -> Iterator[ArrayShape]:
     contains = tuple(dict.fromkeys(draft.arrays.contains))
     blame = draft.blame["contains"]
@@ -107,8 +104,8 @@ def _with_kinds(
         found = []
         for size in range(len(contains), -1, -1):
             for chosen in combinations(range(len(contains)), size):
-                node = compiler.node([*schemas, *_of_kinds(compiler, draft, contains, chosen)])
-                if not compiler.is_empty(node):
+                node = graph.node([*schemas, *_of_kinds(graph, draft, contains, chosen)])
+                if not graph.is_empty(node):
                     found.append(ItemClass(sum(1 << i for i in chosen), node))
         return tuple(found)
 
@@ -124,14 +121,14 @@ def _with_kinds(
 
 
 def _of_kinds(
-    compiler: Compiler, draft: Draft, contains: tuple[Contains, ...], chosen: tuple[int, ...]
+    graph: NodeGraph, draft: Draft, contains: tuple[Contains, ...], chosen: tuple[int, ...]
 ) -> Iterator[int]:
     """Items that are of the chosen kinds, and of no other kind that has a maximum."""
     for i, each in enumerate(contains):
         if i in chosen:
             yield each.schema
         elif each.maximum is not None:
-            yield compiler.negated(each.schema, compiler.rooted(draft.blame["contains"]))
+            yield graph.negated(each.schema, graph.rooted(draft.blame["contains"]))
 
 
 def places_of(shape: ArrayShape) -> list[tuple[Node, ...]]:

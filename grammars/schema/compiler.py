@@ -55,7 +55,7 @@ class Work(NamedTuple):
     scopes: Scopes
 
 
-class Choice(NamedTuple):
+class Disjunction(NamedTuple):
     """One of some alternatives has to hold; each is a conjunction."""
 
     origin: Origin
@@ -184,7 +184,7 @@ class Compiler:
             shapes.update(dict.fromkeys(self._finisher.shapes(draft)))
         return self._finisher.tidy(shapes)
 
-    def _grow(self, draft: Draft, works: list[Work], choices: list[Choice], found: list[Draft]) -> None:
+    def _grow(self, draft: Draft, works: list[Work], choices: list[Disjunction], found: list[Draft]) -> None:
         """Apply `works`, then go through all ways to take `choices`."""
         while works:
             work = works.pop()
@@ -211,7 +211,7 @@ class Compiler:
                     choice.origin, f"there are more than {self.options.limits.alternatives} alternatives"
                 )
 
-    def _apply(self, draft: Draft, work: Work, works: list[Work], choices: list[Choice]) -> None:
+    def _apply(self, draft: Draft, work: Work, works: list[Work], choices: list[Disjunction]) -> None:
         number = work.schema
         record = self.document.records[number]
         scopes = work.scopes
@@ -251,7 +251,7 @@ class Compiler:
         record: Record,
         scopes: Scopes,
         works: list[Work],
-        choices: list[Choice],
+        choices: list[Disjunction],
     ) -> None:
         number, keyword = origin
         match keyword:
@@ -275,13 +275,13 @@ class Compiler:
                 if scopes:
                     choices.append(self._any_subset(origin, value, scopes))
                 elif ANY not in value:
-                    choices.append(Choice(origin, tuple((Work(sub, scopes),) for sub in value)))
+                    choices.append(Disjunction(origin, tuple((Work(sub, scopes),) for sub in value)))
             case "oneOf":
                 choices.append(self._one_of(draft, origin, value, record, scopes))
             case "not":
                 negation = Negation(self.document, self.rooted(origin), self._is_asserted, self.dropped)
                 options = [tuple(Work(sub, _UNCONDITIONAL) for sub in each) for each in negation.of(value)]
-                choices.append(Choice(origin, tuple(options)))
+                choices.append(Disjunction(origin, tuple(options)))
             case "if":
                 self._conditional(origin, value, record, scopes, choices)
             case "dependentSchemas":
@@ -292,7 +292,7 @@ class Compiler:
                     )
                     without = (Work(absent, _UNCONDITIONAL),)
                     choices.append(
-                        Choice(origin, (without, (Work(present, _UNCONDITIONAL), Work(sub, scopes))))
+                        Disjunction(origin, (without, (Work(present, _UNCONDITIONAL), Work(sub, scopes))))
                     )
             case _:
                 self._constraint(draft, origin, value, record, scopes)
@@ -361,7 +361,7 @@ class Compiler:
     def _is_asserted(self, name: str) -> bool:
         return self.options.formats and (name in PATTERNS or name in UNDECIDABLE)
 
-    def _values(self, draft: Draft, origin: Origin, values: Values, choices: list[Choice]) -> None:
+    def _values(self, draft: Draft, origin: Origin, values: Values, choices: list[Disjunction]) -> None:
         scalars = dict(values.scalars)
         if not values.others:
             draft.restrict(scalars)
@@ -371,24 +371,24 @@ class Compiler:
         if scalars:
             only = self.document.written({"enum": Values(values.scalars, ())}, origin)
             options.append((Work(only, _UNCONDITIONAL),))
-        choices.append(Choice(origin, tuple(options)))
+        choices.append(Disjunction(origin, tuple(options)))
 
-    def _any_subset(self, origin: Origin, value: tuple[int, ...], scopes: Scopes) -> Choice:
+    def _any_subset(self, origin: Origin, value: tuple[int, ...], scopes: Scopes) -> Disjunction:
         """All branches that hold count as evaluated, so each set of them is an alternative of its own."""
         if len(value) > 8:
             raise CannotEnforce(origin, "more than 8 branches under an unevaluated… keyword")
         subsets = (s for size in range(1, len(value) + 1) for s in combinations(value, size))
-        return Choice(origin, tuple(tuple(Work(sub, scopes) for sub in subset) for subset in subsets))
+        return Disjunction(origin, tuple(tuple(Work(sub, scopes) for sub in subset) for subset in subsets))
 
     def _conditional(
-        self, origin: Origin, condition: int, record: Record, scopes: Scopes, choices: list[Choice]
+        self, origin: Origin, condition: int, record: Record, scopes: Scopes, choices: list[Disjunction]
     ) -> None:
         then, other = record.keywords.get("then", ANY), record.keywords.get("else", ANY)
         if then == other == ANY and not scopes:
             return
         unless = self.negated(condition, self.rooted(origin))
         choices.append(
-            Choice(
+            Disjunction(
                 origin,
                 (
                     (Work(condition, scopes), Work(then, scopes)),
@@ -399,10 +399,10 @@ class Compiler:
 
     def _one_of(
         self, draft: Draft, origin: Origin, value: tuple[int, ...], record: Record, scopes: Scopes
-    ) -> Choice:
+    ) -> Disjunction:
         """Each branch without those others that it is not disjoint from anyway."""
         if origin in self.dropped:
-            return Choice(origin, tuple((Work(sub, scopes),) for sub in value))
+            return Disjunction(origin, tuple((Work(sub, scopes),) for sub in value))
         beside = {k: v for k, v in record.keywords.items() if k not in _CHOICES}
         beside["type"] = draft.types
         context = (
@@ -414,7 +414,7 @@ class Compiler:
                 overlapping[i].append(value[j])
                 overlapping[j].append(value[i])
         rooted = self.rooted(origin)
-        return Choice(
+        return Disjunction(
             origin,
             tuple(
                 (

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from larksong.engine.automata.languages import Language
 from larksong.engine.errors import UnsupportedPattern
@@ -14,20 +13,18 @@ from larksong.engine.grammar.terminals import Number
 from larksong.grammars.schema.arrays import array_shape
 from larksong.grammars.schema.document import TYPES, Origin
 from larksong.grammars.schema.drafts import Draft
+from larksong.grammars.schema.node_graph import NodeGraph
 from larksong.grammars.schema.objects import object_shape
 from larksong.grammars.schema.shapes import EnumShape, NumberShape, Shape, StringShape
 from larksong.grammars.schema.unenforceable import CannotEnforce
-
-if TYPE_CHECKING:
-    from larksong.grammars.schema.compiler import Compiler
 
 _BOOLEANS = ("true", "false")
 _ANY_STRING, _ANY_NUMBER, _ANY_INTEGER = StringShape(), NumberShape(), NumberShape(Number(integer=True))
 
 
 class Finisher:
-    def __init__(self, compiler: Compiler) -> None:
-        self._compiler = compiler
+    def __init__(self, graph: NodeGraph) -> None:
+        self._graph = graph
 
     def shapes(self, draft: Draft) -> Iterator[Shape]:
         """The shapes of a draft; a type that nothing can satisfy has none."""
@@ -47,9 +44,9 @@ class Finisher:
         if "string" in draft.types:
             yield from self._strings(draft)
         if "array" in draft.types:
-            yield from array_shape(self._compiler, draft)
+            yield from array_shape(self._graph, draft)
         if "object" in draft.types:
-            yield from object_shape(self._compiler, draft)
+            yield from object_shape(self._graph, draft)
 
     def tidy(self, shapes: Iterable[Shape]) -> tuple[Shape, ...]:
         """The union without what is contained in something else: it would only be read twice."""

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from larksong.engine.automata.languages import Language
 from larksong.engine.errors import UnsupportedPattern
 from larksong.grammars.schema.document import ANY
 from larksong.grammars.schema.drafts import Draft, Properties
+from larksong.grammars.schema.node_graph import NodeGraph
 from larksong.grammars.schema.shapes import EnumShape, FreeMembers, Node, ObjectShape, StringShape
 from larksong.grammars.schema.unenforceable import CannotEnforce
 
-if TYPE_CHECKING:
-    from larksong.grammars.schema.compiler import Compiler
-
 _MAX_CELLS = 64
-Names = tuple[Language, ...] | None
+AllowedNames = tuple[Language, ...] | None
 """languages one of which a name has to be in; None: any name"""
 
 
-def object_shape(compiler: Compiler, draft: Draft) -> Iterator[ObjectShape]:
+def object_shape(graph: NodeGraph, draft: Draft) -> Iterator[ObjectShape]:
     """The shape of a draft's objects; nothing if there can be none."""
     objects = draft.objects
     if objects.size.impossible:
         return
     members = (*objects.members, *_unevaluated(draft))
-    allowed, listed = _allowed_names(compiler, draft)
+    allowed, listed = _allowed_names(graph, draft)
     names = dict.fromkeys(name for each in members for name in each.names)
     names.update(dict.fromkeys(objects.required))
     names.update(dict.fromkeys(other for _, others in objects.dependents for other in others))
@@ -38,15 +35,15 @@ def object_shape(compiler: Compiler, draft: Draft) -> Iterator[ObjectShape]:
         if allowed is not None and name not in listed and not any(each.matches(name) for each in allowed):
             continue
         try:
-            node = compiler.node(schema for each in members for schema in _of_name(each, name))
+            node = graph.node(schema for each in members for schema in _of_name(each, name))
         except UnsupportedPattern as error:
             raise CannotEnforce(draft.blame["patternProperties"], str(error)) from error
-        if not compiler.is_empty(node):
+        if not graph.is_empty(node):
             properties[name] = node
     required, dependents = _dependencies(properties, draft)
     if required is None:
         return
-    free = tuple(_free(compiler, draft, members, tuple(names), allowed))
+    free = tuple(_free(graph, draft, members, tuple(names), allowed))
     minimum, maximum = objects.size.minimum, objects.size.maximum
     if not free:
         if minimum > len(properties):
@@ -122,16 +119,16 @@ def _dependencies(
     return required, tuple((name, others) for name, others in left if others and name not in required)
 
 
-def _allowed_names(compiler: Compiler, draft: Draft) -> tuple[Names, list[str]]:
+def _allowed_names(graph: NodeGraph, draft: Draft) -> tuple[AllowedNames, list[str]]:
     """What `propertyNames` allows: languages, and names one by one."""
     if all(schema == ANY for schema in draft.objects.names):
         return None, []
-    string = compiler.document.written(
-        {"type": frozenset({"string"})}, compiler.rooted(draft.blame["propertyNames"])
+    string = graph.document.written(
+        {"type": frozenset({"string"})}, graph.rooted(draft.blame["propertyNames"])
     )
     languages: list[Language] = []
     listed: list[str] = []
-    for shape in compiler.shapes(compiler.node((*draft.objects.names, string))):
+    for shape in graph.shapes(graph.node((*draft.objects.names, string))):
         if isinstance(shape, StringShape):
             languages.append(shape.language)
         elif isinstance(shape, EnumShape):
@@ -140,16 +137,20 @@ def _allowed_names(compiler: Compiler, draft: Draft) -> tuple[Names, list[str]]:
 
 
 def _free(
-    compiler: Compiler, draft: Draft, members: Sequence[Properties], names: tuple[str, ...], allowed: Names
+    graph: NodeGraph,
+    draft: Draft,
+    members: Sequence[Properties],
+    names: tuple[str, ...],
+    allowed: AllowedNames,
 ) -> Iterator[FreeMembers]:
     """The names that are not declared, by which patterns they match."""
     patterns = tuple(dict.fromkeys(pattern for each in members for pattern, _ in each.patterns))
     cells: list[tuple[Language, Node]] = []
     possible = 0
-    for wanted, unwanted in _cells(compiler, draft, patterns):
+    for wanted, unwanted in _cells(graph, draft, patterns):
         possible += 1
-        node = compiler.node(schema for each in members for schema in _of_cell(each, wanted))
-        if not compiler.is_empty(node):
+        node = graph.node(schema for each in members for schema in _of_cell(each, wanted))
+        if not graph.is_empty(node):
             cells.append((Language(wanted, unwanted), node))
     nodes = {node for _, node in cells}
     if len(nodes) == 1 and len(cells) == possible > 1:
@@ -174,7 +175,7 @@ def _of_cell(members: Properties, wanted: tuple[str, ...]) -> Iterator[int]:
 
 
 def _cells(
-    compiler: Compiler, draft: Draft, patterns: tuple[str, ...]
+    graph: NodeGraph, draft: Draft, patterns: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """The ways to match some patterns and not the others that at least one text goes."""
     cells: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
@@ -182,7 +183,7 @@ def _cells(
         for pattern in patterns:
             split: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
             for wanted, unwanted in cells:
-                compiler.document.check_time()
+                graph.document.check_time()
                 options = ((*wanted, pattern), unwanted), (wanted, (*unwanted, pattern))
                 split += [each for each in options if not Language(*each).is_empty()]
             cells = split

@@ -31,6 +31,10 @@ class Schema:
     nodes: Mapping[Node, tuple[Shape, ...]]
     widened: tuple[Widened, ...] = ()
 
+    def shapes_of(self, node: Node) -> tuple[Shape, ...]:
+        """What a node means; nothing where no value can be there."""
+        return self.nodes.get(node, ())
+
 
 _ELSEWHERE = {
     *("additionalProperties", "unevaluatedProperties", "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf"),

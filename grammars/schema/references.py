@@ -33,7 +33,7 @@ class Resource:
     dynamic: dict[str, tuple[Any, str]] = field(default_factory=dict)
 
 
-class Place(NamedTuple):
+class LocatedSchema(NamedTuple):
     """A schema in the document: its resource, and its JSON pointer from the document's root."""
 
     schema: Any
@@ -65,7 +65,7 @@ class References:
             self._resources[id(schema)] = found
         return found
 
-    def resolve(self, reference: str, resource: Resource) -> Place | None:
+    def resolve(self, reference: str, resource: Resource) -> LocatedSchema | None:
         """What `reference`, written in `resource`, stands for; None if it is not in the document."""
         if reference.startswith("#"):
             return self._fragment(unquote(reference[1:]), resource)
@@ -80,7 +80,7 @@ class References:
             return self._pointer(unquote(reference), self.root)
         return None
 
-    def dynamic(self, reference: str, resource: Resource) -> Place | None:
+    def dynamic(self, reference: str, resource: Resource) -> LocatedSchema | None:
         """The one target that `$dynamicRef` can have, whatever the way to it; None if there are several."""
         _, _, name = reference.partition("#")
         static = self.resolve(reference, resource)
@@ -92,16 +92,16 @@ class References:
         holders = [found for found in resources if name in found.dynamic]
         return static if len(holders) == 1 else None
 
-    def _fragment(self, fragment: str, resource: Resource) -> Place | None:
+    def _fragment(self, fragment: str, resource: Resource) -> LocatedSchema | None:
         if not fragment:
-            return Place(resource.root, resource, resource.pointer)
+            return LocatedSchema(resource.root, resource, resource.pointer)
         if fragment.startswith("/"):
             return self._pointer(fragment, resource)
         self._scan()
         found = resource.anchors.get(fragment) or resource.dynamic.get(fragment)
-        return None if found is None else Place(found[0], resource, found[1])
+        return None if found is None else LocatedSchema(found[0], resource, found[1])
 
-    def _pointer(self, fragment: str, resource: Resource) -> Place | None:
+    def _pointer(self, fragment: str, resource: Resource) -> LocatedSchema | None:
         schema, pointer = resource.root, resource.pointer
         for part in fragment[1:].split("/"):
             name = part.replace("~1", "/").replace("~0", "~")
@@ -114,13 +114,13 @@ class References:
             pointer = f"{pointer}/{part}"
             if isinstance(schema, Mapping):
                 resource = self.enter(schema, resource, pointer)
-        return Place(schema, resource, pointer)
+        return LocatedSchema(schema, resource, pointer)
 
     def _scan(self) -> dict[str, Resource]:
         """All resources by address; their anchors are entered on the way."""
         if self._scanned is None:
             self._scanned = {}
-            pending: list[Place] = [Place(self.root.root, self.root, "")]
+            pending: list[LocatedSchema] = [LocatedSchema(self.root.root, self.root, "")]
             while pending:
                 schema, resource, pointer = pending.pop()
                 if isinstance(schema, Mapping):
@@ -128,7 +128,9 @@ class References:
                     if schema is resource.root:
                         self._scanned.setdefault(resource.uri.removesuffix("#"), resource)
                     _enter_anchors(schema, resource, pointer)
-                pending += [Place(sub, resource, f"{pointer}/{name}") for name, sub in _inside(schema)]
+                pending += [
+                    LocatedSchema(sub, resource, f"{pointer}/{name}") for name, sub in _inside(schema)
+                ]
         return self._scanned
 
 

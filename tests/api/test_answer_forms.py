@@ -11,10 +11,9 @@ import pytest
 from larksong.engine.engine import Engine
 from larksong.engine.packed import allows
 from larksong.grammars import format_names, wire_format
-from larksong.grammars.constraints import choice_grammar, lark_grammar, regex_grammar
-from larksong.grammars.envelope import text_grammar
+from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, regex_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from larksong.grammars.errors import InvalidConstraint
-from larksong.grammars.response_format import response_grammar
 from tests.api.serving import Served, serving
 from tests.support.markers import BY_ID, BY_LETTERS
 from tests.support.vocabularies import cut_with_markers, text_of
@@ -103,8 +102,8 @@ def test_random_walks_through_reasoning_and_an_answer_never_get_stuck(format: st
     rng = Random(format)
     for answer in answers:
         for in_reasoning in (False, True):
-            grammar = text_grammar(wire, of, answer, in_reasoning=in_reasoning)
-            assert grammar is text_grammar(wire, of, answer, in_reasoning=in_reasoning)
+            grammar = wire.text_grammar(of, answer, in_reasoning=in_reasoning)
+            assert grammar is wire.text_grammar(of, answer, in_reasoning=in_reasoning)
             matcher = engine.matcher(grammar)
             tokens: list[int] = []
             for step in range(200):

@@ -17,7 +17,7 @@ from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import Literal
 from larksong.engine.matcher import Matcher
 from larksong.grammars import CallPolicy, Tool
-from larksong.grammars.json_rules import json_grammar
+from larksong.grammars.json.rules import json_grammar
 from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
 from tests.support.formats import every_kind

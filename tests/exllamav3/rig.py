@@ -18,7 +18,7 @@ from larksong.engine.engine import Engine
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.matcher import Matcher
 from larksong.grammars import CallPolicy, Tool, wire_format
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from tests.exllamav3.stand_in.model import PrefixModel, scripted
 from tests.support.generations import ONE_CALL, WEATHER
 

@@ -30,8 +30,7 @@ from larksong.engine.events import Reasoning
 from larksong.engine.matcher import Matcher
 from larksong.engine.packed import unpack
 from larksong.grammars import wire_format
-from larksong.grammars.envelope import text_grammar
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from tests.exllamav3.contract import ARGUMENTS, SHORT, FaultyMatcher
 from tests.exllamav3.folder import write_folder
 from tests.exllamav3.rig import Rig
@@ -137,7 +136,7 @@ async def test_forced_tokens_are_off_with_a_version_that_was_not_tested(
 async def test_reasoning_ends_when_its_budget_is_spent(loaded: Loaded) -> None:
     vocabulary = loaded.backend.vocabulary
     close = vocabulary.special["</think>"]
-    matcher = loaded.engine.matcher(text_grammar(wire_format("hermes"), vocabulary, in_reasoning=True))
+    matcher = loaded.engine.matcher(wire_format("hermes").text_grammar(vocabulary, in_reasoning=True))
     for spent in (0, 7):
         steps, _ = await loaded.run(
             "hello", matcher.fork(), 40, reasoning_budget=ReasoningBudget(spent, (close,), begun=True)
@@ -153,7 +152,7 @@ async def test_a_budget_of_reasoning_holds_where_banned_strings_are_taken_back(l
     vocabulary = loaded.backend.vocabulary
     close = vocabulary.special["</think>"]
     loaded.follow({"hello": "one two three four five six seven"})
-    matcher = loaded.engine.matcher(text_grammar(wire_format("hermes"), vocabulary, in_reasoning=True))
+    matcher = loaded.engine.matcher(wire_format("hermes").text_grammar(vocabulary, in_reasoning=True))
     budget = ReasoningBudget(8, (close,), begun=True)
     steps, _ = await loaded.run("hello", matcher, 30, reasoning_budget=budget, banned_strings=("three",))
     assert [step.token for step in steps].index(close) == 8
@@ -164,7 +163,7 @@ async def test_no_end_before_min_tokens_where_the_grammar_allows_more(loaded: Lo
     noise = hashed(loaded.model.width)
     eager = np.isin(np.arange(loaded.model.width), sorted(ends))
     loaded.model.policy = lambda prefix: noise(prefix) + 60 * eager
-    free = loaded.engine.matcher(text_grammar(wire_format("hermes"), loaded.backend.vocabulary))
+    free = loaded.engine.matcher(wire_format("hermes").text_grammar(loaded.backend.vocabulary))
     for least in (0, 5):
         steps, end = await loaded.run("hello", free.fork(), 40, min_tokens=least)
         assert (len(steps), end.reason) == (least, "stop")

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
 from larksong.engine.grammar.export import export
-from larksong.grammars import CallPolicy, GrammarsError, Tool, wire_format
-from larksong.grammars.formats import format_names
+from larksong.grammars import CallPolicy, GrammarsError, Tool, format_names, wire_format
 from tests.exllamav3.folder import write_folder
 from tests.exllamav3.judges import KbnfJudge, LLGuidanceJudge, differences, tokens_of
 from tests.exllamav3.known_differences import KNOWN, Known

@@ -27,7 +27,7 @@ from larksong.engine.backends.exllamav3.vocabulary import encoder_of
 from larksong.engine.engine import Engine
 from larksong.engine.matcher import Matcher
 from larksong.grammars import CallPolicy, Tool, wire_format
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
 
 LONG = {
     "type": "array",

@@ -1,52 +1,273 @@
-"""The guide's format works as it stands: one file, and everything else follows."""
+"""The guide works as it stands, outside the repository: its files and commands, a format that is installed."""
 
 import json
+import os
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from larksong.api.offline.parse import parse_record
 from larksong.engine.engine import Engine
-from larksong.grammars import CallPolicy, format_names, formats, wire_format
+from larksong.grammars import (
+    BrokenFormat,
+    CallPolicy,
+    WireFormat,
+    add_format_file,
+    format_names,
+    registry,
+    wire_format,
+)
+from larksong.grammars.authoring import ElementFormat, Terminal, Tool, Vocabulary, tool_lines
+from larksong.grammars.wire.check import flaw_of
 from tests.support.calls import read, turn
 from tests.support.markers import BY_LETTERS
 from tests.support.turns import CALLS, TOOLS
 from tests.support.vocabularies import cut
 
-GUIDE = Path(__file__).parents[2] / "docs" / "adding_a_format.md"
+GUIDE = (Path(__file__).parents[2] / "docs" / "adding_a_format.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"`([\w.]+)`:\n\n```\w+\n(.*?)```", GUIDE, re.DOTALL))
+FORMAT = FILES["my_format.py"]
+
+
+def run(folder: Path, command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A command of the guide, in a folder that is not the repository."""
+    root = Path(sys.modules["larksong.grammars"].__path__[0]).parents[1]
+    found = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, [environment.pop("PYTHONPATH", ""), str(root)])),
+        **environment,
+    }
+    return subprocess.run(["sh", "-c", command], cwd=folder, env=found, capture_output=True, text=True)
 
 
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    """The guide's format, put where formats are found; its number of lines."""
-    found = re.search(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    assert found is not None
-    (tmp_path / "toy.py").write_text(found[1])
-    monkeypatch.setattr(formats, "__path__", [*formats.__path__, str(tmp_path)])
-    formats._formats.cache_clear()
-    yield found[1].count("\n")
-    monkeypatch.undo()
-    formats._formats.cache_clear()
+def folder(tmp_path: Path) -> Path:
+    """A folder with the guide's files."""
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
 
 
-def test_the_guides_format_is_short_and_is_found(toy: int) -> None:
-    assert toy < 60
+@pytest.fixture
+def no_formats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No format of a file is known, and none after the test."""
+    monkeypatch.setattr(registry, "_of_files", {})
+
+
+@pytest.fixture
+def toy(no_formats: None, folder: Path) -> WireFormat:
+    return add_format_file(folder / "my_format.py")
+
+
+def test_the_guides_format_is_short_and_is_found(toy: WireFormat, folder: Path) -> None:
+    assert FORMAT.count("\n") < 50
     assert "toy" in format_names()
+    assert wire_format("toy") is toy
+    assert add_format_file(folder / "my_format.py") is toy
 
 
-def test_the_guides_format_constrains_and_reads(toy: int) -> None:
-    wire = wire_format("toy")
+def test_the_guides_format_constrains_and_reads(toy: WireFormat) -> None:
     for policy in (CallPolicy(), CallPolicy(required=True)):
-        matcher = Engine(BY_LETTERS).matcher(wire.grammar(TOOLS, policy, BY_LETTERS))
-        calls = turn(read(matcher, cut(BY_LETTERS, wire.render_calls(CALLS).encode()))).calls
+        matcher = Engine(BY_LETTERS).matcher(toy.grammar(TOOLS, policy, BY_LETTERS))
+        calls = turn(read(matcher, cut(BY_LETTERS, toy.render_calls(CALLS).encode()))).calls
         assert [(call.name, call.arguments) for call in calls] == CALLS
 
 
-def test_the_guides_format_reads_what_nobody_constrained(toy: int) -> None:
+def test_the_guides_format_reads_what_nobody_constrained(toy: WireFormat) -> None:
     text = 'See @calls for help.\n@call other {"a" : [1, 2]}@end Bye'
     found = parse_record({"format": "toy", "text": text})
     (call,) = found["tool_calls"]
     assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == ("other", {"a": [1, 2]})
     assert found["content"] == "See @calls for help.\n Bye"
+
+
+class Elements(ElementFormat):
+    """`<f:NAME><p:NAME>value</p></f>`: each of the parts that the guide names."""
+
+    name = "elements"
+    call_start = "<f:"
+    arg_name_prefix = "<p:"
+    arg_name_suffix = (">",)
+    arg_value_suffix = ("</p>",)
+    function_close = ("</f>",)
+    forbidden_in_names = "<>"
+    template = """
+calls: call
+  | calls call
+call: CALL FUNCTION ARGUMENTS
+
+%declare CALL FUNCTION ARGUMENTS
+"""
+
+    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
+        return ()
+
+    def function_text(self, name: str) -> str:
+        return name + ">"
+
+    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
+        return f"<f:{name}>{self.render_parameters(arguments)}"
+
+    def system_text(self, tools: Sequence[Tool]) -> str:
+        return tool_lines(tools)
+
+
+def test_a_format_of_elements_constrains_and_reads_too() -> None:
+    elements = Elements()
+    assert flaw_of(elements) == ""
+    tokens = cut(BY_LETTERS, elements.render_calls(CALLS).encode())
+    strict = elements.grammar(TOOLS, CallPolicy(required=True), BY_LETTERS)
+    for grammar in (strict, elements.open_grammar(TOOLS, BY_LETTERS)):
+        calls = turn(read(Engine(BY_LETTERS).matcher(grammar), tokens)).calls
+        assert [(call.name, call.arguments) for call in calls] == CALLS
+
+
+def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
+    commands, program = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
+    printed = run(folder, commands).stdout
+    assert printed.startswith("// toy: get_weather\n")
+    assert '"name": "get_weather", "arguments": "{\\"city\\": \\"Paris\\"}"' in printed
+    assert "these members are declared, and no others may" in printed
+    done = run(folder, program)
+    assert done.returncode == 0, done.stderr
+    written = re.fullmatch(r"@call get_weather (\{.*\})@end\n*", done.stdout)
+    assert written is not None, done.stdout
+    assert len(json.loads(written[1])["city"]) <= 20
+
+
+@pytest.mark.parametrize("flags", ["", "--format-file my_format.py --format-file second.py"])
+def test_several_files_are_named_by_flags_or_the_environment(folder: Path, flags: str) -> None:
+    (folder / "second.py").write_text(FORMAT.replace('"toy"', '"second"'))
+    command = f"echo '@call f {{}}@end' | larksong parse --format second {flags}"
+    environment = {} if flags else {"LARKSONG_FORMAT_FILE": "my_format.py,second.py"}
+    done = run(folder, command, **environment)
+    assert json.loads(done.stdout)["tool_calls"][0]["function"]["name"] == "f", done.stderr
+
+
+# -- installed distributions
+
+
+def installed(folder: Path, entries: str) -> str:
+    """A folder that looks as pip leaves it, with the entry points of a distribution."""
+    info = folder / "toy_formats-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-formats\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(entries)
+    return str(folder)
+
+
+def test_an_installed_format_is_known_by_its_name(folder: Path) -> None:
+    toml = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
+    assert toml is not None
+    ((group, entries),) = tomllib.loads(toml[1])["project"]["entry-points"].items()
+    (entry,) = (f"{name} = {value}" for name, value in entries.items())
+    path = installed(folder, f"[{group}]\n{entry}\n")
+    done = run(folder, "echo '@call f {}@end' | larksong parse --format toy", PYTHONPATH=path)
+    assert json.loads(done.stdout)["tool_calls"][0]["function"]["name"] == "f", done.stderr
+
+
+BROKEN = {
+    "toy = nothing_of_this_name": "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'",
+    "other = my_format": "its name is 'toy', which the entry point must have, too",
+    "toy = my_format:Toy": "FORMAT must be an object of a subclass of WireFormat, not a class: write Toy()",
+    "hermes = taken": "another wire format has the name 'hermes' already",
+}
+
+
+@pytest.fixture
+def known_anew(no_formats: None) -> Iterator[None]:
+    """What is installed is looked for anew, in the test and after it."""
+    for found in (registry._entries, registry._installed):
+        found.cache_clear()
+    yield
+    for found in (registry._entries, registry._installed):
+        found.cache_clear()
+
+
+@pytest.mark.parametrize("entry", BROKEN)
+def test_a_broken_distribution_is_named_and_keeps_no_other_from_working(
+    entry: str,
+    folder: Path,
+    known_anew: None,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    (folder / "taken.py").write_text(FORMAT.replace('name = "toy"', 'name = "hermes"'))
+    monkeypatch.syspath_prepend(installed(folder, f"[larksong.formats]\n{entry}\n"))
+    monkeypatch.delitem(sys.modules, "my_format", raising=False)
+    assert "hermes" in format_names()
+    assert "toy" not in format_names()
+    (said,) = caplog.messages
+    name = entry.partition(" ")[0]
+    assert said.startswith(f"the wire format {name!r} of the distribution toy-formats")
+    assert BROKEN[entry] in said
+    if name == "hermes":
+        assert wire_format("hermes").call_start == "<tool_call>"
+    else:
+        with pytest.raises(BrokenFormat, match=re.escape(said)):
+            wire_format(name)
+
+
+# -- what is wrong with a file
+
+WRONG = {
+    "no file": (None, "my.py: there is no such file"),
+    "no FORMAT": ("x = 1\n", "my.py: it defines no FORMAT"),
+    "another kind": ("FORMAT = 3\n", "FORMAT must be an object of a subclass of WireFormat, not 3"),
+    "a class": (FORMAT.replace("Toy()", "Toy"), "not a class: write Toy()"),
+    "an exception": ("\n\nraise ValueError('why\\nnot')\n", "my.py, line 3: ValueError: why not"),
+    "no Python": ("def f(:\n", "my.py: SyntaxError: invalid syntax"),
+    "a method left out": (re.sub(r"    def system_text.*?\n\n", "", FORMAT, flags=re.DOTALL), "system_text"),
+    "a name that is taken": (FORMAT.replace('"toy"', '"hermes"'), "has the name 'hermes' already"),
+    "an alias that is taken": (
+        FORMAT.replace('name = "toy"', 'name = "glm47"'),
+        "has the name 'glm47' already",
+    ),
+    "no name": (FORMAT.replace('    name = "toy"\n', ""), "its class says no name"),
+    "a bad template": (FORMAT.replace("calls: call\n", "calls: (call\n"), "Lark cannot read its template: "),
+    "a terminal that nothing says": (
+        FORMAT.replace("CALL FUNCTION BLANK", "CALL FUNCTION GAP BLANK").replace(
+            "%declare CALL", "%declare GAP CALL"
+        ),
+        "its template has GAP, of which markers says nothing",
+    ),
+    "no arguments": (
+        FORMAT.replace("BLANK ARGUMENTS", "BLANK"),
+        "lacks the rule calls, or CALL, FUNCTION or",
+    ),
+    "an exception in a method": (FORMAT.replace('Literal(" ")', "nothing"), "NameError: name 'nothing'"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_with_a_file_is_said_in_a_sentence(
+    case: str, tmp_path: Path, no_formats: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text, said = WRONG[case]
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("my.py").write_text(text, encoding="utf-8")
+    with pytest.raises(BrokenFormat) as caught:
+        add_format_file(Path("my.py"))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "toy" not in format_names()
+
+
+@pytest.mark.parametrize("command", ["parse", "grammar tools.json", "check"])
+def test_commands_say_it_in_one_line_and_end_with_2(folder: Path, command: str) -> None:
+    done = run(folder, f"larksong {command} --format-file nothing.py < /dev/null")
+    assert done.returncode == 2
+    assert done.stderr == "larksong: nothing.py: there is no such file\n"
+
+
+@pytest.mark.parametrize("name", format_names())
+def test_larksongs_own_formats_have_no_flaw(name: str) -> None:
+    assert flaw_of(wire_format(name)) == ""

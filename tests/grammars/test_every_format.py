@@ -218,7 +218,7 @@ def test_markers_that_are_tokens_are_masked_inside_values_and_their_letters_are_
 @every_format
 def test_a_marker_in_prose_stays_prose(name: str) -> None:
     wire = wire_format(name)
-    marker = wire.section_marker.strip() or wire.call_marker
+    marker = wire.section_start.strip() or wire.call_start
     if name in ("harmony", "mistral_v11", "mistral_v13", "glm_4_5", "glm_4_7"):
         pytest.skip("in letters the marker alone begins a call")
     reader = open_reader(name, BY_LETTERS)
@@ -235,7 +235,7 @@ def test_system_text_tells_each_tool_and_how_to_call(name: str) -> None:
         assert tool.name in text
         assert tool.description in text
         assert json.dumps(tool.parameters) in text
-    assert wire.call_marker.strip() in text or name == "llama3_json"
+    assert wire.call_start.strip() in text or name == "llama3_json"
     assert "{tools}" not in text
 
 
@@ -281,10 +281,10 @@ def beside_calls(name: str, before: str, between: str, after: str) -> str:
     return "<|start|>assistant".join([said[0], one, said[1], two, last])
 
 
-REMARKS = [name for name in format_names() if wire_format(name).remarks]
+WITH_TEXT_BETWEEN = [name for name in format_names() if wire_format(name).text_between_calls]
 
 
-@pytest.mark.parametrize("name", REMARKS)
+@pytest.mark.parametrize("name", WITH_TEXT_BETWEEN)
 @BOTH
 def test_text_may_stand_before_between_and_after_calls(name: str, of: Vocabulary) -> None:
     before, between, after = "I look.\n", " And <b>there</b>. ", "Done: <tool_call, </tool_call"
@@ -304,7 +304,7 @@ def test_text_may_stand_before_between_and_after_calls(name: str, of: Vocabulary
     assert told([*again, *reader.finish()]) == found
 
 
-@pytest.mark.parametrize("name", [name for name in REMARKS if name != "harmony"])
+@pytest.mark.parametrize("name", [name for name in WITH_TEXT_BETWEEN if name != "harmony"])
 @BOTH
 @pytest.mark.parametrize("blanks", ["\n", "\n\n\n", " ", "\n \n"])
 def test_blanks_between_and_after_calls_are_no_content(name: str, of: Vocabulary, blanks: str) -> None:

@@ -332,7 +332,7 @@ def test_after_the_one_call_of_a_turn_only_its_end_can_come(name: str) -> None:
 @FORMATS
 def test_a_named_tool_is_the_only_one_that_can_be_called(name: str) -> None:
     matcher = start(name, policy=CallPolicy(required=True, only="ping"))
-    prefix = wire_format(name).function_prefix
+    prefix = wire_format(name).function_name_prefix
     assert feed(matcher, "<tool_call>" + prefix) == [FunctionOpen("ping")]
     matcher = start(name, IDS, policy=CallPolicy(required=True, only="ping"))
     assert feed(matcher, "<tool_call>") == [FunctionOpen("ping")]

@@ -17,7 +17,7 @@ from schemathesis.generation.jsonschema.builder import build
 
 from larksong.engine.engine import Engine
 from larksong.grammars import InvalidSchema, Unenforceable
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from tests.support.examples import examples
 from tests.support.random_schemas import schema
 from tests.support.schemas import near_misses

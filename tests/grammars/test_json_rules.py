@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 
 from larksong.engine.engine import Engine
 from larksong.engine.grammar.grammar import Grammar
-from larksong.grammars.json_rules import json_grammar
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
+from larksong.grammars.json.rules import json_grammar
 from larksong.grammars.schema import DEFAULT_LIMITS, read_parameters
 from tests.support.examples import examples
 from tests.support.grammars import ended

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from larksong.grammars.names import Names
+from larksong.grammars.json.symbol_names import SymbolNames
 from tests.support.examples import examples
 
 
@@ -19,12 +19,12 @@ from tests.support.examples import examples
     ],
 )
 def test_a_name_is_recognised(wanted: str, rule: str, terminal: str) -> None:
-    assert Names().rule(wanted) == rule
-    assert Names().terminal(wanted) == terminal
+    assert SymbolNames().rule(wanted) == rule
+    assert SymbolNames().terminal(wanted) == terminal
 
 
 def test_names_that_are_alike_are_numbered() -> None:
-    names = Names()
+    names = SymbolNames()
     assert [names.rule("a b"), names.rule("a-b"), names.rule("a_b")] == ["a_b", "a_b_2", "a_b_3"]
 
 
@@ -33,7 +33,7 @@ def test_names_that_are_alike_are_numbered() -> None:
 def test_rules_are_lower_case_and_terminals_upper_case_and_none_comes_twice(
     wanted: list[tuple[bool, str]],
 ) -> None:
-    names = Names()
+    names = SymbolNames()
     given_out = [names.rule(text) if is_rule else names.terminal(text) for is_rule, text in wanted]
     assert len(set(given_out)) == len(given_out)
     for (is_rule, _), name in zip(wanted, given_out, strict=True):

@@ -10,7 +10,7 @@ from larksong.engine.events import Json
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
-from larksong.grammars.response_format import calls_or_answer, response_grammar
+from larksong.grammars.answers.response_format import calls_or_answer, response_grammar
 from tests.support.vocabularies import vocabulary
 
 SCHEMA = {
@@ -59,8 +59,8 @@ def test_a_turn_with_tools_is_calls_or_an_answer_by_the_schema(format: str) -> N
     lead = "<|channel|>final<|message|>" if format == "harmony" else ""
 
     def accepted(policy: CallPolicy, text: str) -> bool:
-        grammar = calls_or_answer(wire.grammar(tools, policy, of), SCHEMA)
-        assert grammar is calls_or_answer(wire.grammar(tools, policy, of), dict(SCHEMA))
+        grammar = calls_or_answer(wire.grammar(tools, policy, of), SCHEMA, of)
+        assert grammar is calls_or_answer(wire.grammar(tools, policy, of), dict(SCHEMA), of)
         matcher = engine.matcher(grammar)
         for token in [*text.encode(), *of.eos_ids]:
             matcher.advance(token)
@@ -93,6 +93,6 @@ def test_nothing_of_an_answer_is_lost_that_might_have_begun_a_call(format: str) 
         (SCHEMA, '{"level": "high", "title": "x"}'),
         ({"enum": ["<a", "[b"]}, '"[b"'),
     ):
-        matcher = Engine(of).matcher(calls_or_answer(wire.grammar(tools, CallPolicy(), of), schema))
+        matcher = Engine(of).matcher(calls_or_answer(wire.grammar(tools, CallPolicy(), of), schema, of))
         told = [event for token in (lead + answer).encode() for event in matcher.advance(token)]
         assert b"".join(event.data for event in told if isinstance(event, Json)) == answer.encode(), schema

@@ -21,7 +21,7 @@ from larksong.grammars import (
     UnsupportedKeyword,
     wire_format,
 )
-from larksong.grammars.response_format import response_grammar, response_widened
+from larksong.grammars.answers.response_format import response_grammar, response_widened
 from larksong.grammars.schema import read_parameters
 from tests.support.examples import examples
 from tests.support.hostile_schemas import HOSTILE, Cost, costs

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from larksong.engine.engine import Engine
 from larksong.grammars import Tool, wire_format
+from larksong.grammars.json.shortest import shortest_json
 from larksong.grammars.schema import read_parameters, read_schema
-from larksong.grammars.shortest import shortest_json
 from tests.support.examples import examples
 from tests.support.formats import every_format
 from tests.support.grammars import ended

@@ -15,7 +15,7 @@ from larksong.engine.backends.model_store import cache_folder
 from larksong.engine.engine import Engine
 from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.grammars import GrammarsError, InvalidSchema, Options
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from tests.support.vocabularies import vocabulary
 
 _REQUIREMENT = "jsonschema==4.26.0"

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from larksong.api.settings.flags import load_settings, option
+
 
 def bench(
     tokenizer: Annotated[Path, typer.Option(help="tokenizer.json, or a folder that has one.")],
@@ -17,10 +19,12 @@ def bench(
     format: Annotated[
         list[str] | None, typer.Option(help="Wire format, or response_format; may be given several times.")
     ] = None,
+    format_file: Annotated[list[Path] | None, option("format_file")] = None,
     tools: Annotated[int, typer.Option(min=10, help="Tools in a request.")] = 10,
     repeats: Annotated[int, typer.Option(min=1, help="How often everything is measured.")] = 10,
 ) -> None:
     """Measure the engine on a tokenizer: builds, masks, advances, deltas, whole turns."""
+    load_settings(format_file=format_file)  # before it is known which formats there are
     # Imported here, since the other commands do not need it.
     from larksong.api.commands.bench.measure import ALL_FORMATS, run
     from larksong.engine.vocabulary import VocabularyError

@@ -37,8 +37,8 @@ from larksong.engine.engine import Engine
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.vocabulary import Vocabulary, VocabularyError
 from larksong.grammars import CallPolicy, format_names, wire_format
-from larksong.grammars.response_format import response_grammar
-from larksong.grammars.warm_up import warm_up
+from larksong.grammars.answers.response_format import response_grammar
+from larksong.grammars.warming import warm_up
 
 Ids = Sequence[int]
 ALL_FORMATS = (*format_names(), RESPONSE_FORMAT)

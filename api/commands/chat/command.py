@@ -17,7 +17,7 @@ from larksong.api.commands.model import loaded
 from larksong.api.runtime.background import BackgroundServer
 from larksong.api.server import create_app
 from larksong.api.settings.command_errors import fail
-from larksong.api.settings.flags import load_settings
+from larksong.api.settings.flags import load_settings, option
 from larksong.api.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def chat(
             "model, qwen3_coder for others, with --url what the server has.",
         ),
     ] = None,
+    format_file: Annotated[list[Path] | None, option("format_file")] = None,
     url: Annotated[
         str | None, typer.Option(help="Talk to this running server instead: http://127.0.0.1:8000/v1.")
     ] = None,
@@ -82,7 +83,7 @@ def chat(
     names = [tool.name for tool in chosen]
     if tool_choice not in (None, "auto", "required", "none", *names):
         fail(f"--tool-choice must be auto, required, none or a tool ({', '.join(names)}), not {tool_choice}")
-    settings = load_settings(model=model if url is None else None, format=format)
+    settings = load_settings(model=model if url is None else None, format=format, format_file=format_file)
     small = url is None and settings.model == _DEFAULT
     if small and "format" not in settings.model_fields_set:
         settings = settings.model_copy(update={"format": "hermes"})  # which that model writes best

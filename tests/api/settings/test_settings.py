@@ -22,6 +22,17 @@ def test_the_environment_sets_what_no_flag_sets(monkeypatch: pytest.MonkeyPatch)
     assert Settings(port=9001).port == 9001
 
 
+def test_format_files_are_several_with_commas_between_them_or_a_list(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert Settings().format_file == ()
+    monkeypatch.chdir(tmp_path)
+    Path("larksong.toml").write_text('format_file = ["a.py", "b.py"]')
+    assert Settings().format_file == (Path("a.py"), Path("b.py"))
+    monkeypatch.setenv("LARKSONG_FORMAT_FILE", "c.py, d/e.py")
+    assert Settings().format_file == (Path("c.py"), Path("d/e.py"))
+
+
 def test_what_happens_to_schemas_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (Settings().unenforceable, Settings().schema_formats) == (None, True)
     monkeypatch.setenv("LARKSONG_UNENFORCEABLE", "refuse")

@@ -17,7 +17,7 @@ from larksong.engine.lexing.path import Piece
 from larksong.engine.matcher import Matcher
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars import CallPolicy, Tool, format_names, wire_format
-from larksong.grammars.response_format import response_grammar
+from larksong.grammars.answers.response_format import response_grammar
 from tests.support.emitted import emitted_calls
 from tests.support.examples import examples
 from tests.support.grammars import grammar, rules

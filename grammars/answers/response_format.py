@@ -11,12 +11,15 @@ from typing import Any
 from larksong.engine.grammar.grammar import Grammar, Rule, Sub, Terminal
 from larksong.engine.grammar.terminals import Role, Special
 from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.json_rules import RuleBuilder
+from larksong.grammars.caching import CacheKey, per_vocabulary
+from larksong.grammars.json.rules import RuleBuilder
+from larksong.grammars.json.shortest import shortest_json
 from larksong.grammars.schema import DEFAULT_OPTIONS, Options, Schema, Widened, read_schema
-from larksong.grammars.shortest import shortest_json
 
 _CACHED_SCHEMAS = 256
 _ANSWER = "ANSWER"
+
+SchemaKey = CacheKey[Mapping[str, Any] | bool]
 
 JSON_OBJECT: Mapping[str, Any] = {"type": "object"}
 """the schema of the response format `json_object`"""
@@ -26,24 +29,42 @@ def response_grammar(
     schema: Mapping[str, Any] | bool, vocabulary: Vocabulary, options: Options = DEFAULT_OPTIONS
 ) -> Grammar:
     """The grammar of a turn that is one JSON text of `schema`; the same object for the same schema."""
-    return _response_grammar(json.dumps(schema), vocabulary, options)
+    return _response_grammar(vocabulary, _key(schema), options)
 
 
 def response_widened(
     schema: Mapping[str, Any] | bool, options: Options = DEFAULT_OPTIONS
 ) -> tuple[Widened, ...]:
     """The keywords that the grammar of `schema` does not enforce: the answer is to be validated."""
-    return _response_schema(json.dumps(schema), options).widened
+    return _response_schema(_key(schema), options).widened
+
+
+def calls_or_answer(
+    calls: Grammar,
+    schema: Mapping[str, Any] | bool,
+    vocabulary: Vocabulary,
+    options: Options = DEFAULT_OPTIONS,
+) -> Grammar:
+    """The grammar `calls` of a turn with tools, with a JSON text of `schema` in the place of its free text.
+
+    Reasoning stays. No text comes before calls, since it would not be of the schema; where calls are required
+    there is no answer. The same object for the same arguments.
+    """
+    return _calls_or_answer(vocabulary, calls, _key(schema), options)
+
+
+def _key(schema: Mapping[str, Any] | bool) -> SchemaKey:
+    return CacheKey(schema, json.dumps(schema))
 
 
 @lru_cache(maxsize=_CACHED_SCHEMAS)
-def _response_schema(text: str, options: Options) -> Schema:
-    return read_schema(json.loads(text), options)
+def _response_schema(key: SchemaKey, options: Options) -> Schema:
+    return read_schema(key.value, options)
 
 
-@lru_cache(maxsize=_CACHED_SCHEMAS)
-def _response_grammar(text: str, vocabulary: Vocabulary, options: Options) -> Grammar:
-    schema = _response_schema(text, options)
+@per_vocabulary(_CACHED_SCHEMAS)
+def _response_grammar(vocabulary: Vocabulary, key: SchemaKey, options: Options) -> Grammar:
+    schema = _response_schema(key, options)
     builder = RuleBuilder(schema)
     start = builder.names.rule("start")
     answer = builder.value(schema.shapes, "response")
@@ -52,20 +73,9 @@ def _response_grammar(text: str, vocabulary: Vocabulary, options: Options) -> Gr
     return builder.grammar("response_format")
 
 
-def calls_or_answer(
-    calls: Grammar, schema: Mapping[str, Any] | bool, options: Options = DEFAULT_OPTIONS
-) -> Grammar:
-    """The grammar `calls` of a turn with tools, with a JSON text of `schema` in the place of its free text.
-
-    Reasoning stays. No text comes before calls, since it would not be of the schema; where calls are required
-    there is no answer. The same object for the same arguments.
-    """
-    return _calls_or_answer(calls, json.dumps(schema), options)
-
-
-@lru_cache(maxsize=_CACHED_SCHEMAS)
-def _calls_or_answer(calls: Grammar, text: str, options: Options) -> Grammar:
-    schema = _response_schema(text, options)
+@per_vocabulary(_CACHED_SCHEMAS)
+def _calls_or_answer(vocabulary: Vocabulary, calls: Grammar, key: SchemaKey, options: Options) -> Grammar:
+    schema = _response_schema(key, options)
     rules = tuple(replaced for rule in calls.rules for replaced in _with_answer(rule))
     used = {name for rule in rules for name in rule.expansion}
     terminals = {name: terminal for name, terminal in calls.terminals.items() if name in used}
@@ -76,9 +86,22 @@ def _calls_or_answer(calls: Grammar, text: str, options: Options) -> Grammar:
         for name in _openers(rules, calls) & terminals.keys()
     }
     if _ANSWER in used:
-        entered = Sub(lambda _: _value_grammar(text, options), lambda _: shortest_json(schema, schema.shapes))
+        entered = Sub(
+            lambda _: _value_grammar(vocabulary, key, options),
+            lambda _: shortest_json(schema, schema.shapes),
+        )
         terminals[_ANSWER] = Terminal(_ANSWER, entered)
     return Grammar(rules, terminals, calls.actions, calls.start, f"{calls.title}, or an answer by schema")
+
+
+@per_vocabulary(_CACHED_SCHEMAS)
+def _value_grammar(vocabulary: Vocabulary, key: SchemaKey, options: Options) -> Grammar:
+    """The grammar of an answer in the place of text: no vocabulary is in it, but it goes with one."""
+    schema = _response_schema(key, options)
+    builder = RuleBuilder(schema)
+    start = builder.names.rule("start")
+    builder.rule(start, (builder.value(schema.shapes, "response"),))
+    return builder.grammar("answer")
 
 
 def _openers(rules: Sequence[Rule], calls: Grammar) -> set[str]:
@@ -114,12 +137,3 @@ def _with_answer(rule: Rule) -> list[Rule]:
 def _calls(symbols: list[str]) -> bool:
     """Whether a turn has calls: they are its only rules."""
     return any(name.islower() for name in symbols)
-
-
-@lru_cache(maxsize=_CACHED_SCHEMAS)
-def _value_grammar(text: str, options: Options) -> Grammar:
-    schema = _response_schema(text, options)
-    builder = RuleBuilder(schema)
-    start = builder.names.rule("start")
-    builder.rule(start, (builder.value(schema.shapes, "response"),))
-    return builder.grammar("answer")

@@ -4,41 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 
-from larksong.engine.grammar.attributes import Action, Close
+from larksong.engine.grammar.attributes import Action
 from larksong.engine.grammar.grammar import Grammar, Rule, Terminal
-from larksong.engine.grammar.terminals import Special, TextUntil
-from larksong.engine.vocabulary import Vocabulary
-from larksong.grammars.tools import CallPolicy
-from larksong.grammars.wire_format import WireFormat
+from larksong.engine.grammar.terminals import TextUntil
+from larksong.grammars.wire.turn_rules import TurnRules
 
-_CACHED = 256
 _ANSWERED = "answered"  # the rule of an answer that has a grammar
 
 
-@lru_cache(maxsize=_CACHED)
-def text_grammar(
-    wire_format: WireFormat,
-    vocabulary: Vocabulary,
-    answer: Grammar | None = None,
-    *,
-    in_reasoning: bool = False,
-) -> Grammar:
-    """The grammar of a turn of reasoning, where the format has any, and an answer without calls.
-
-    `answer`: a grammar of whole turns (`start: … END`); None for free text, in which a call's markers are
-    text unless they are tokens. It is the same object for the same arguments. `in_reasoning`: the prompt ends
-    inside reasoning.
-    """
-    terminals = {
-        **wire_format._known_terminals({}, vocabulary, False),
-        **wire_format.markers(vocabulary),
-        "END": Terminal("END", Special(vocabulary.eos_ids, "<end>"), predicate=Close()),
-    }
-    rules = wire_format.turn(CallPolicy(remarks=False), vocabulary, terminals, in_reasoning)
-    calls = {wire_format.root, "calls"}
-    rules = [rule for rule in rules if calls.isdisjoint(rule.expansion)]
+def text_turn(turn: TurnRules, answer: Grammar | None) -> Grammar:
+    """The grammar of a turn without its calls. `answer`: a grammar of whole turns, or None for free text."""
+    calls = {turn.format.root, "calls"}
+    rules = [rule for rule in turn.rules() if calls.isdisjoint(rule.expansion)]
+    terminals = dict(turn.terminals)
     actions: Mapping[str, Action] = {}
     if answer is not None:
         rules = [replaced for rule in rules for replaced in _with_answer(rule)]
@@ -48,7 +27,7 @@ def text_grammar(
     terminals["END"] = replace(terminals["END"], predicate=None)
     used = {name for rule in rules for name in rule.expansion}
     kept = {name: _without_calls(each, used) for name, each in terminals.items() if name in used}
-    title = f"{wire_format.name}: {answer.title if answer is not None else 'text'}"
+    title = f"{turn.format.name}: {answer.title if answer is not None else 'text'}"
     return Grammar(tuple(rules), kept, actions, title=title)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from larksong.engine.grammar.grammar import Definition, Grammar, Terminal
 from larksong.engine.grammar.terminals import Choice, JsonString, Literal, Pattern, Role
-from larksong.grammars.json_rules import ANY_SCHEMA, RuleBuilder
+from larksong.grammars.json.rules import ANY_SCHEMA, RuleBuilder
 
 _BLANKS = r"[ \t\n\r]*"
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"

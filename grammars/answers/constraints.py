@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 from lark import Lark
 from lark.exceptions import LarkError
@@ -16,25 +15,30 @@ from larksong.engine.grammar.grammar import Definition, Grammar, Rule, Terminal
 from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Role, Special
 from larksong.engine.parsing.tables import Symbols
 from larksong.engine.vocabulary import Vocabulary
+from larksong.grammars.caching import per_vocabulary
 from larksong.grammars.errors import InvalidConstraint
 
 _CACHED = 256
 _LONGEST = 65_536  # characters of a caller's pattern or grammar
 
 
-@lru_cache(maxsize=_CACHED)
 def regex_grammar(pattern: str, vocabulary: Vocabulary) -> Grammar:
     """The grammar of a turn that `pattern` (ECMA-262) matches as a whole. Raises InvalidConstraint."""
+    return _regex_grammar(vocabulary, pattern)
+
+
+@per_vocabulary(_CACHED)
+def _regex_grammar(vocabulary: Vocabulary, pattern: str) -> Grammar:
     return _one_terminal(_pattern(pattern, "the regular expression"), vocabulary, "regex")
 
 
 def choice_grammar(choices: Sequence[str], vocabulary: Vocabulary) -> Grammar:
     """The grammar of a turn that is one of `choices`. Raises InvalidConstraint."""
-    return _choice_grammar(tuple(dict.fromkeys(choices)), vocabulary)
+    return _choice_grammar(vocabulary, tuple(dict.fromkeys(choices)))
 
 
-@lru_cache(maxsize=_CACHED)
-def _choice_grammar(choices: tuple[str, ...], vocabulary: Vocabulary) -> Grammar:
+@per_vocabulary(_CACHED)
+def _choice_grammar(vocabulary: Vocabulary, choices: tuple[str, ...]) -> Grammar:
     if not choices or "" in choices:
         raise InvalidConstraint("the choices must be texts that are not empty, at least one")
     return _one_terminal(Choice(tuple((text, None) for text in choices)), vocabulary, "choice")
@@ -45,7 +49,6 @@ def _one_terminal(definition: Definition, vocabulary: Vocabulary, title: str) ->
     return Grammar((Rule("start", ("ANSWER", "END")),), terminals, title=title)
 
 
-@lru_cache(maxsize=_CACHED)
 def lark_grammar(text: str, vocabulary: Vocabulary) -> Grammar:
     """The grammar of a turn that Lark's grammar `text` (LALR(1), start symbol `start`) describes.
 
@@ -54,14 +57,12 @@ def lark_grammar(text: str, vocabulary: Vocabulary) -> Grammar:
     terminals. Imports from Lark's own library of terminals (`%import common.INT`) work. Raises
     InvalidConstraint.
     """
-    if len(text) > _LONGEST:
-        raise InvalidConstraint(f"the grammar is longer than {_LONGEST} characters")
-    if "%import ." in text or "%import." in text:
-        raise InvalidConstraint("a grammar cannot import from files")
-    try:
-        lark = Lark(text, parser="lalr", lexer="basic", maybe_placeholders=False, import_paths=[])
-    except (LarkError, OSError, ValueError, RecursionError) as error:
-        raise InvalidConstraint(f"Lark cannot read the grammar: {error}") from error
+    return _lark_grammar(vocabulary, text)
+
+
+@per_vocabulary(_CACHED)
+def _lark_grammar(vocabulary: Vocabulary, text: str) -> Grammar:
+    lark = _read_by_lark(text)
     terminals = {f"USER_{each.name}": _terminal(each) for each in lark.terminals}
     ignored = [f"USER_{name}" for name in lark.ignore_tokens]
     blanks = ("ignored",) if ignored else ()
@@ -82,6 +83,17 @@ def lark_grammar(text: str, vocabulary: Vocabulary) -> Grammar:
     except GrammarConflict as error:
         raise InvalidConstraint(str(error)) from error
     return grammar
+
+
+def _read_by_lark(text: str) -> Lark:
+    if len(text) > _LONGEST:
+        raise InvalidConstraint(f"the grammar is longer than {_LONGEST} characters")
+    if "%import ." in text or "%import." in text:
+        raise InvalidConstraint("a grammar cannot import from files")
+    try:
+        return Lark(text, parser="lalr", lexer="basic", maybe_placeholders=False, import_paths=[])
+    except (LarkError, OSError, ValueError, RecursionError) as error:
+        raise InvalidConstraint(f"Lark cannot read the grammar: {error}") from error
 
 
 def _terminal(terminal: TerminalDef) -> Terminal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 
-class Names:
+class SymbolNames:
     """Gives out names that are unique within a grammar."""
 
     def __init__(self) -> None:

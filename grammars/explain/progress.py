@@ -13,7 +13,7 @@ from larksong.grammars.explain.scan import JsonScan, Step
 
 
 @dataclass
-class Reading:
+class Progress:
     """A turn up to some unit (a byte, or a marker's id). Indices count units."""
 
     tool: str | None = None
@@ -36,9 +36,9 @@ class Reading:
         return tuple(known[:-1] if self.parameter is not None and self.value is None else known)
 
 
-def read_turn(matcher: Matcher, grammar: Grammar, units: Sequence[int]) -> Reading:
+def read_turn(matcher: Matcher, grammar: Grammar, units: Sequence[int]) -> Progress:
     """Reads units that the grammar allows, from the beginning on."""
-    found = Reading()
+    found = Progress()
     for at, unit in enumerate(units):
         for event in matcher.advance(unit):
             match event:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from larksong.engine.engine import Engine
-from larksong.grammars.formats import format_names, wire_format
+from larksong.grammars.registry import format_names, wire_format
 from larksong.grammars.tools import CallPolicy, Tool
 
 _TYPES: dict[str, dict[str, Any]] = {
