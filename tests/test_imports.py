@@ -14,7 +14,38 @@ ROOT = Path(__file__).parent.parent
 PACKAGES = ("engine", "grammars", "api")
 
 # The lowest first; folders of one line know nothing of each other. docs/architecture.md has the same table.
-ORDER: tuple[tuple[str, ...], ...] = (("engine/errors", "engine/events", "engine/packed"),)
+ORDER = (
+    ("engine/errors", "engine/events", "engine/packed"),
+    ("engine/vocabulary", "engine/cursor", "engine/automata"),
+    ("engine/grammar",),
+    ("engine/lexing",),
+    ("engine/parsing",),
+    ("engine/completion", "engine/reading", "engine/explain", "engine/forced"),
+    ("engine/matcher",),
+    ("engine/budget", "engine/engine"),
+    ("engine/backends",),
+    ("engine",),
+    ("grammars/errors", "grammars/caching"),
+    ("grammars/schema",),
+    ("grammars/tools", "grammars/json"),
+    ("grammars/wire", "grammars/answers"),
+    ("grammars/authoring",),
+    ("grammars/formats",),
+    ("grammars/registry", "grammars/explain"),
+    ("grammars/warming",),
+    ("grammars",),
+    ("api/errors",),
+    ("api/runtime",),
+    ("api/turns",),
+    ("api/settings", "api/offline"),
+    ("api/http",),
+    ("api/openai_chat",),
+    ("api/anthropic", "api/responses", "api/raw_text", "api/inspector", "api/exllamav3"),
+    ("api/server",),
+    ("api/commands",),
+    ("api/cli",),
+    ("api",),
+)
 
 Graph = Mapping[str, Iterable[str]]
 

@@ -1,0 +1,11 @@
+from .exllamav3 import DeltaStream as DeltaStream
+from .exllamav3 import LarksongFilter as LarksongFilter
+from .offline.parse import TurnParser as TurnParser
+from .offline.parse import filter_deltas as filter_deltas
+from .runtime.background import BackgroundServer as BackgroundServer
+from .server import create_app as create_app
+from .settings.settings import Settings as Settings
+from .turns.accumulate import Accumulator as Accumulator
+from .turns.accumulate import accumulate as accumulate
+from .turns.emitter import DeltaEmitter as DeltaEmitter
+from .turns.model import Model as Model
