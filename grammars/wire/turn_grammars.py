@@ -51,10 +51,13 @@ def parameters_of(format: FormatDeclaration, key: ToolKey) -> Schema:
 
 
 class TurnGrammars:
-    """The grammars of one format over one vocabulary: the same object for the same request."""
+    """The grammars of one format over one vocabulary: the same object for the same request.
 
-    def __init__(self, vocabulary: Vocabulary, format: FormatDeclaration, turn: type[TurnRules]) -> None:
-        self._vocabulary, self._format, self._turn = vocabulary, format, turn
+    `around`: the rules of what stands around the calls.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, format: FormatDeclaration, around: type[TurnRules]) -> None:
+        self._vocabulary, self._format, self._around = vocabulary, format, around
         self.strict = lru_cache(maxsize=_CACHED_REQUESTS)(self._strict)
         self.open = lru_cache(maxsize=_CACHED_REQUESTS)(self._open)
         self.text = lru_cache(maxsize=_CACHED_REQUESTS)(self._text)
@@ -78,7 +81,7 @@ class TurnGrammars:
         terminals = call_terminals(format, self._vocabulary, tuple(by_name), arguments)
         terminals |= self._own(format.markers(self._vocabulary))
         stops = call_stops(format, terminals)
-        turn = self._turn(format, policy, self._vocabulary, terminals, stops, in_reasoning)
+        turn = self._around(format, policy, self._vocabulary, terminals, stops, in_reasoning)
         rules = (*turn.rules(), *turn.calls(template_rules(format.template, format.root)))
         count = Items(policy.min_calls or int(policy.required), policy.max_calls)
         return self._grammar(rules, turn, by_name, {"calls": CountItems(count)} if count.cap else {})
@@ -95,7 +98,7 @@ class TurnGrammars:
         own = (*format.markers(self._vocabulary), *format.open_markers(self._vocabulary))
         terminals |= self._own(own)
         stops = open_call_stops(format, terminals)
-        turn = self._turn(format, _ALONE, self._vocabulary, terminals, stops, in_reasoning)
+        turn = self._around(format, _ALONE, self._vocabulary, terminals, stops, in_reasoning)
         template = template_rules(format.open_template or format.template, format.root)
         rules = open_rules((*turn.rules(), *template), format, terminals)
         return self._grammar(turn.opened(rules, continued), turn, by_name, {})
@@ -106,7 +109,7 @@ class TurnGrammars:
         terminals = call_terminals(self._format, self._vocabulary, (), nothing)
         terminals |= self._own(self._format.markers(self._vocabulary))
         stops = call_stops(self._format, terminals)
-        turn = self._turn(self._format, _ALONE, self._vocabulary, terminals, stops, in_reasoning)
+        turn = self._around(self._format, _ALONE, self._vocabulary, terminals, stops, in_reasoning)
         return text_turn(turn, answer)
 
     def _own(self, markers: Iterable[Terminal]) -> dict[str, Terminal]:
@@ -135,6 +138,6 @@ class TurnGrammars:
 
 
 @per_vocabulary(_CACHED_FORMATS)
-def turn_grammars(vocabulary: Vocabulary, format: FormatDeclaration, turn: type[TurnRules]) -> TurnGrammars:
+def turn_grammars(vocabulary: Vocabulary, format: FormatDeclaration, around: type[TurnRules]) -> TurnGrammars:
     """The grammars of a format over a vocabulary, kept with the vocabulary."""
-    return TurnGrammars(vocabulary, format, turn)
+    return TurnGrammars(vocabulary, format, around)
