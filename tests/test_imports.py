@@ -1,14 +1,13 @@
 """Imports go one way: no modules import each other, and none imports against the order of the folders."""
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-from tests.support.imports import imports
+from tests.support.imports import file_of, imports, imports_of
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("engine", "grammars", "api")
@@ -102,53 +101,50 @@ def test_the_pages_table_is_the_order() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     section = page.partition("## The folders")[2].partition("\n## ")[0]
     cells = re.findall(r"^\| (`[^|]*`) \|", section, re.MULTILINE)
-    assert [tuple(re.findall(r"`([\w/]+)`", cell)) for cell in cells] == list(ORDER)
+    assert [tuple(re.findall(r"`([\w/]+?)(?:/|\.py)`", cell)) for cell in cells] == list(ORDER)
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """The three packages in another folder, to plant imports in."""
-    for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
-
-
-def plant(packages: Path, module: str, line: str) -> Graph:
+def plant(today: Graph, module: str, line: str, folder: Path) -> Graph:
     """The imports after a line is added to a module."""
-    with (packages / module).open("a", encoding="utf-8") as file:
-        file.write(line)
-    return graph(packages)
+    file = folder / "planted.py"
+    source = file_of(module, ROOT)
+    assert source is not None
+    file.write_text(source.read_text(encoding="utf-8") + line, encoding="utf-8")
+    return {**today, module: imports_of(file, ROOT)}
 
 
 FOR_TYPES = "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    "
 
 
 @pytest.mark.parametrize("before", ["", FOR_TYPES], ids=["", "for types alone"])
-def test_a_planted_circle_is_found(copy: Path, before: str) -> None:
+def test_a_planted_circle_is_found(today: Graph, tmp_path: Path, before: str) -> None:
     line = before + "from larksong.engine.lexing.walks import Walk\n"
-    found = cycle(plant(copy, "engine/lexing/trie.py", line))
+    found = cycle(plant(today, "larksong.engine.lexing.trie", line, tmp_path))
     assert {"larksong.engine.lexing.trie", "larksong.engine.lexing.walks"} <= set(found)
 
 
 @pytest.mark.parametrize(
-    ("module", "line", "why"),
+    ("module", "line", "other"),
     [
         (
-            "engine/lexing/trie.py",
+            "larksong.engine.lexing.trie",
             "from larksong.engine.matcher import Matcher\n",
-            "larksong.engine.lexing.trie imports larksong.engine.matcher",
+            "larksong.engine.matcher",
         ),
         (
-            "engine/matcher.py",
+            "larksong.engine.matcher",
             "def late():\n    import larksong.grammars.tools\n",
-            "larksong.engine.matcher imports larksong.grammars.tools",
+            "larksong.grammars.tools",
         ),
         (
-            "api/anthropic/routes.py",
+            "larksong.api.anthropic.routes",
             FOR_TYPES + "from larksong.api.responses.routes import router\n",
-            "larksong.api.anthropic.routes imports larksong.api.responses.routes",
+            "larksong.api.responses.routes",
         ),
     ],
+    ids=["to a folder above", "in a function, to a package above", "for types alone, to a neighbour"],
 )
-def test_a_planted_import_against_the_order_is_found(copy: Path, module: str, line: str, why: str) -> None:
-    assert list(upward(plant(copy, module, line))) == [why]
+def test_a_planted_import_against_the_order_is_found(
+    today: Graph, tmp_path: Path, module: str, line: str, other: str
+) -> None:
+    assert list(upward(plant(today, module, line, tmp_path))) == [f"{module} imports {other}"]

@@ -14,7 +14,17 @@ def imports(package_root: Path) -> dict[str, set[str]]:
     """
     packages = package_root.parent
     files = {_name(file, packages): file for file in sorted(package_root.rglob("*.py"))}
-    return {name: set(_of_ours(file, packages)) - {name} for name, file in files.items()}
+    return {name: imports_of(file, packages) - {name} for name, file in files.items()}
+
+
+def imports_of(file: Path, packages: Path) -> set[str]:
+    """What one file imports of Larksong's, whose packages are in the folder `packages`."""
+    found: set[str] = set()
+    for module, name in imported_names(file):
+        if module.partition(".")[0] == NAMESPACE:
+            inner = f"{module}.{name}"
+            found.add(inner if name and file_of(inner, packages) else module)
+    return found
 
 
 def file_of(module: str, packages: Path) -> Path | None:
@@ -42,10 +52,3 @@ def top_level_names(file: Path) -> set[str]:
 def _name(file: Path, packages: Path) -> str:
     parts = file.relative_to(packages).with_suffix("").parts
     return ".".join((NAMESPACE, *(parts[:-1] if parts[-1] == "__init__" else parts)))
-
-
-def _of_ours(file: Path, packages: Path) -> Iterator[str]:
-    for module, name in imported_names(file):
-        if module.partition(".")[0] == NAMESPACE:
-            inner = f"{module}.{name}"
-            yield inner if name and file_of(inner, packages) else module
