@@ -21,7 +21,7 @@ from larksong.api.turns.compat import (
 from larksong.grammars import wire_format
 
 FORMATS = pytest.mark.parametrize("name", compat_formats())
-TEXTS = int(os.environ.get("LARKSONG_COMPAT_TEXTS", "5000"))
+TEXTS = int(os.environ.get("LARKSONG_COMPAT_TEXTS", "2000"))
 VALUES = (
     *(
         "1.10",
