@@ -13,7 +13,7 @@ from larksong.api.turns.compat_formats import FoundCall, NoCompat, coerce, compa
 from larksong.grammars import wire_format
 
 FORMATS = pytest.mark.parametrize("name", compat_formats())
-TEXTS = int(os.environ.get("LARKSONG_COMPAT_TEXTS", "5000"))
+TEXTS = int(os.environ.get("LARKSONG_COMPAT_TEXTS", "2000"))
 VALUES = (
     *(
         "1.10",

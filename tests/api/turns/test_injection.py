@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,14 @@ def sources() -> list[tuple[Family, str, str | None]]:
     return found
 
 
+@lru_cache(maxsize=1)
+def backend_and_template(family: Family, source: str | None) -> tuple[ReplayBackend, ChatTemplate]:
+    return family.backend(source, ""), ChatTemplate(source, bos_token=family.bos, eos_token=family.ends[0])
+
+
 def prompt(family: Family, source: str | None, text: str) -> tuple[ReplayBackend, tuple[int, ...]]:
     """The prompt of a conversation that has `text` wherever a client may put it."""
-    backend = family.backend(source, "")
-    template = ChatTemplate(source, bos_token=family.bos, eos_token=family.ends[0])
+    backend, template = backend_and_template(family, source)
     call = {"id": "call_1", "function": {"name": "f", "arguments": {"a": text, "n": 1}}}
     spoken: list[dict[str, Any]] = [
         {"role": "user", "content": text},
@@ -89,8 +94,7 @@ def test_no_template_completes_a_part_of_a_marker(family: Family, name: str, sou
     parts = {part for part in parts if len(part) > 1}
 
     def special(parts: list[str]) -> list[int]:
-        backend = family.backend(source, "")
-        template = ChatTemplate(source, bos_token=family.bos, eos_token=family.ends[0])
+        backend, template = backend_and_template(family, source)
         calls = [
             {"id": "call_1", "function": {"name": "f", "arguments": dict(zip(parts, parts, strict=True))}}
         ]

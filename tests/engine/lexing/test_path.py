@@ -37,7 +37,7 @@ texts = st.lists(st.sampled_from(LETTERS), min_size=1, max_size=5).map(bytes)
 
 
 @given(st.lists(texts, max_size=8, unique=True), st.lists(texts | st.just(7), max_size=8))
-@examples(200)
+@examples(100)
 def test_cost_is_the_fewest_tokens_of_the_text_between_special_tokens(
     tokens: list[bytes], pieces: list[bytes | int]
 ) -> None:
