@@ -38,7 +38,7 @@ test-compat: $(VENV)/stamp-dev  ## compare compat mode's stream with its end par
 	LARKSONG_COMPAT_TEXTS=50000 $(BIN)/python -m pytest tests/api/turns/test_compat.py --timeout 3600 $(ARGS)
 
 test-schema: $(VENV)/stamp-dev  ## 20,000 random pairs of schema and instance, and 12,000 generated ones, compared with jsonschema
-	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/test_schema.py tests/grammars/test_generated_instances.py -k "random_schemas or generated" --timeout 36000 $(ARGS)
+	LARKSONG_EXAMPLES=10 $(BIN)/python -m pytest tests/grammars/schema/test_keywords.py tests/grammars/schema/test_generated_instances.py -k "random_schemas or generated" --timeout 36000 $(ARGS)
 
 test-formats: $(VENV)/stamp-dev  ## the properties of `make test` for all wire formats, with ten times as many examples
 	LARKSONG_FORMATS=all LARKSONG_EXAMPLES=10 LARKSONG_EVERY=1 $(BIN)/python -m pytest tests/engine tests/grammars tests/api -n $(JOBS) --dist worksteal --timeout 36000 $(ARGS)
