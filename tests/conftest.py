@@ -25,7 +25,6 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
     gc.enable()

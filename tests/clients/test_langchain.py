@@ -19,10 +19,10 @@ from tests.clients.round_trip import (
     weather,
 )
 
-langchain_openai = pytest.importorskip("langchain_openai", reason="pip install 'larksong[clients]'")
-
 
 def _chat(server: Served) -> Any:
+    # Imported here, since it takes seconds: only the process has it that runs these tests.
+    langchain_openai = pytest.importorskip("langchain_openai", reason="pip install 'larksong[clients]'")
     return langchain_openai.ChatOpenAI(
         base_url=str(server.client.base_url),
         api_key="none",
@@ -35,11 +35,11 @@ def _chat(server: Served) -> Any:
 @pytest.mark.parametrize("choice", ["auto", "any"])
 @pytest.mark.parametrize("format", FORMATS)
 def test_bound_tools(format: str, choice: str) -> None:
-    from langchain_core.messages import HumanMessage, ToolMessage
-
-    messages: list[Any] = [HumanMessage("How is the weather?")]
     with weather(format) as server:
         bound = _chat(server).bind_tools([TOOL], tool_choice=choice)
+        from langchain_core.messages import HumanMessage, ToolMessage
+
+        messages: list[Any] = [HumanMessage("How is the weather?")]
         made = bound.invoke(messages)
         assert [(call["name"], call["args"]) for call in made.tool_calls] == [("get_weather", ARGUMENTS)]
         result = ToolMessage(RESULT, tool_call_id=made.tool_calls[0]["id"])
