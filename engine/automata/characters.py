@@ -44,26 +44,28 @@ class CharacterAutomaton:
         """Ranges of code points that lead somewhere, with the byte automaton's state."""
         row = self._dfa.row(state)
         runs = [(byte, byte, row[byte]) for byte in range(0x80) if row[byte] != DEAD]
-        for first, last, owed, bits in _LEADS:
+        for first, last, missing, bits in _LEADS:
             for byte in range(first, last + 1):
                 if row[byte] != DEAD:
-                    base = (byte & bits) << 6 * owed
-                    runs += [(base + low, base + high, to) for low, high, to in self._below(row[byte], owed)]
+                    base = (byte & bits) << 6 * missing
+                    runs += [
+                        (base + low, base + high, to) for low, high, to in self._below(row[byte], missing)
+                    ]
         yield from _merged(runs)
 
-    def _below(self, state: int, owed: int) -> list[tuple[int, int, int]]:
+    def _below(self, state: int, missing: int) -> list[tuple[int, int, int]]:
         """The same inside a character, with so many bytes to come; code points relative to its first."""
-        known = self._known.get((state, owed))
+        known = self._known.get((state, missing))
         if known is None:
             row = self._dfa.row(state)
-            size = 1 << 6 * (owed - 1)
+            size = 1 << 6 * (missing - 1)
             runs = []
             for byte in range(0x80, 0xC0):
                 if row[byte] != DEAD:
                     base = (byte & 0x3F) * size
-                    inner = [(0, 0, row[byte])] if owed == 1 else self._below(row[byte], owed - 1)
+                    inner = [(0, 0, row[byte])] if missing == 1 else self._below(row[byte], missing - 1)
                     runs += [(base + low, base + high, target) for low, high, target in inner]
-            known = self._known[state, owed] = list(_merged(runs))
+            known = self._known[state, missing] = list(_merged(runs))
         return known
 
 

@@ -110,7 +110,7 @@ def utf8_edges(edges: list[dict[int, int]], base: int, first: int) -> None:
 
     Uses the seven states `first` … `first + 6`; surrogates and overlong forms are left out.
     """
-    one, two, three = first, first + 1, first + 2  # so many continuation bytes are still owed
+    one, two, three = first, first + 1, first + 2  # so many continuation bytes are still missing
     after_e0, after_ed, after_f0, after_f4 = range(first + 3, first + 7)
     lead = edges[base]
     lead.update(dict.fromkeys(range(0xC2, 0xE0), one))
