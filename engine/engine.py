@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 DEFAULT_CACHE_BYTES = 256 << 20
 _KEPT_AUTOMATA = 2048
 """at most: who makes grammars keeps fewer, and nobody asks again for the automaton of one that is gone"""
+_MEASURED = 16
+"""kept grammars that are measured anew, in turn, for each one that is asked for: to measure all takes long"""
 
 
 class _Kept(NamedTuple):
@@ -69,6 +71,9 @@ class Engine:
         if arrays is not None:
             restore_walks(self._terminal_automata, arrays)
         self._grammars: OrderedDict[int, _Kept] = OrderedDict()
+        self._sizes: dict[int, int] = {}
+        self._due: list[int] = []
+        """the grammars whose turn it is to be measured"""
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
 
@@ -98,8 +103,9 @@ class Engine:
             if found is None or found.size() > self._cache_bytes // 2:
                 # An automaton grows with what is written; one that has grown too large is begun anew.
                 found = self._make(grammar)
+            self._sizes.pop(id(grammar), None)
             self._make_room()
-            self._grammars[id(grammar)] = found
+            self._grammars[id(grammar)], self._sizes[id(grammar)] = found, found.size()
         return found
 
     def _make(self, grammar: Grammar) -> _Kept:
@@ -109,9 +115,14 @@ class Engine:
         return _Kept(automaton, budget_masks, ByteAutomaton(automaton))
 
     def _make_room(self) -> None:
-        total = sum(kept.size() for kept in self._grammars.values())
+        self._due = self._due or list(self._grammars)
+        for key in self._due[-_MEASURED:]:
+            if key in self._grammars:
+                self._sizes[key] = self._grammars[key].size()
+        del self._due[-_MEASURED:]
+        total = sum(self._sizes.values())
         while self._grammars and (total > self._cache_bytes or len(self._grammars) >= _KEPT_AUTOMATA):
-            _, oldest = self._grammars.popitem(last=False)
-            total -= oldest.size()
+            oldest, _ = self._grammars.popitem(last=False)
+            total -= self._sizes.pop(oldest)
         if self._terminal_automata.meter.bytes > self._cache_bytes // 2:
             self._terminal_automata.forget()

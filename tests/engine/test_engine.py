@@ -3,11 +3,14 @@
 import gc
 from weakref import ref
 
+import pytest
+
 from larksong.engine.automata.text_until import Stop
 from larksong.engine.engine import Engine
 from larksong.engine.grammar.grammar import Grammar
 from larksong.engine.grammar.terminals import JsonString, Literal, Pattern, Role, TextUntil
 from larksong.engine.matcher import Matcher
+from larksong.engine.parsing.token_automaton import TokenAutomaton
 from larksong.engine.reading.reader import TextReader
 from larksong.engine.vocabulary import Vocabulary
 from tests.support.grammars import grammar
@@ -64,3 +67,31 @@ def test_nothing_of_a_vocabulary_or_grammar_outlives_its_engine() -> None:
     del vocabulary, of, engine, matcher, automaton, by_bytes, reader, terminals
     gc.collect()
     assert [each() for each in seen if each() is not None] == []
+
+
+def test_to_ask_for_a_grammar_costs_no_more_the_more_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = new_vocabulary()
+    measured = 0
+    size = TokenAutomaton.size
+
+    def counted(automaton: TokenAutomaton) -> int:
+        nonlocal measured
+        measured += 1
+        return size(automaton)
+
+    monkeypatch.setattr(TokenAutomaton, "size", counted)
+    engine = Engine(vocabulary)
+    grammars = [a_grammar(vocabulary) for _ in range(300)]
+    for _ in range(2):
+        for each in grammars:
+            engine.matcher(each)
+    assert measured < 2 * 300 * 20
+
+
+def test_what_many_grammars_take_is_kept_within_bounds() -> None:
+    vocabulary = new_vocabulary()
+    one = Engine(vocabulary).automaton(a_grammar(vocabulary)).size()
+    engine = Engine(vocabulary, cache_bytes=100 * one)
+    automata = [ref(engine.automaton(a_grammar(vocabulary))) for _ in range(300)]
+    gc.collect()
+    assert 80 < sum(automaton() is not None for automaton in automata) < 120
