@@ -23,6 +23,7 @@ from .registry import wire_format as wire_format
 from .schema import Limits as Limits
 from .schema import Options as Options
 from .schema import Widened as Widened
+from .schema import read_parameters as read_parameters
 from .tools import CallPolicy as CallPolicy
 from .tools import Tool as Tool
 from .warming import warm_up as warm_up
