@@ -54,10 +54,20 @@ class Vocabulary:
     prefix: bytes = b""
     """What the tokenizer writes before an encoded text though the text lacks it: b" " for SentencePiece with
     a dummy prefix, else b"". Some such tokenizers encode a text that begins with a blank like one without."""
-    kept: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False)
-    """What others made for this vocabulary and want to find again: it goes when the vocabulary goes."""
+
+    @cached_property
+    def kept(self) -> dict[Hashable, Any]:
+        """What others made for this vocabulary and want to find again: it goes when the vocabulary goes.
+
+        No copy has it.
+        """
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "kept"}
 
     def __post_init__(self) -> None:
+        _ = self.kept  # made now, so that no two threads make it
         if self.width < len(self.tokens):
             raise VocabularyError(f"{len(self.tokens)} tokens do not fit into logits of width {self.width}")
         for token in (*self.special.values(), *self.eos_ids):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from copy import deepcopy
 from functools import lru_cache, partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -22,6 +23,10 @@ class CacheKey(Generic[T]):
         self.value = value
         self._content = content
         self._hash = hash(content)
+
+    def of_its_own(self) -> CacheKey[T]:
+        """An equal key with a copy of the value, for who asks again later: callers may change theirs."""
+        return CacheKey(deepcopy(self.value), *self._content)
 
     def __hash__(self) -> int:
         return self._hash

@@ -40,16 +40,17 @@ def wire_format(name: str) -> WireFormat:
     found = _by_name(own).get(name) or _by_alias(own).get(name)
     if found is None:
         usable, broken = _installed()
-        if name in broken:
-            raise broken[name]
         found = usable.get(name) or _by_alias(usable.values()).get(name)
+        if found is None and name in broken:
+            raise broken[name]
     if found is None:
         raise UnknownFormat(name, format_names())
     return found
 
 
-def add_format_file(path: Path) -> WireFormat:
+def add_format_file(path: Path | str) -> WireFormat:
     """Add the format that a Python file defines as `FORMAT`. Raises `BrokenFormat`."""
+    path = Path(path)
     file = path.expanduser().resolve()
     if file not in _of_files:
         found = _only_format(_run(path, file), str(path))

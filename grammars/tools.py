@@ -22,11 +22,10 @@ class Tool:
     options: Options = DEFAULT_OPTIONS
 
     def __post_init__(self) -> None:
-        if not isinstance(self.description, str):
+        if isinstance(self.description, Mapping | bool):
             raise TypeError(
-                f"the description of the tool {self.name!r} must be a text, not "
-                f"{type(self.description).__name__}: write Tool(name, description, parameters), or "
-                "Tool(name, parameters=…)"
+                f"a schema is given as the description of the tool {self.name!r}: "
+                "write Tool(name, description, parameters), or Tool(name, parameters=…)"
             )
 
 

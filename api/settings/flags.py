@@ -26,14 +26,14 @@ _PANELS: dict[str, type[BaseSettings]] = {
 
 
 def load_settings(**flags: Any) -> Settings:
-    """The settings with the flags that were given, whose wire formats are known from then on.
+    """The settings with the flags that were given. What is wrong ends the command.
 
-    What is wrong ends the command.
+    The wire formats of files are known from then on, where the command has `format_file`, given or not.
     """
     given = {name: value for name, value in flags.items() if value not in (None, [])}
     try:
         settings = Settings.load(**given)
-        for file in settings.format_file:
+        for file in settings.format_file if "format_file" in flags else ():
             add_format_file(file)
     except ValidationError as error:
         first = error.errors()[0]

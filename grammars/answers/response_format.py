@@ -86,8 +86,9 @@ def _calls_or_answer(vocabulary: Vocabulary, calls: Grammar, key: SchemaKey, opt
         for name in _openers(rules, calls) & terminals.keys()
     }
     if _ANSWER in used:
+        later = key.of_its_own()
         entered = Sub(
-            lambda _: _value_grammar(vocabulary, key, options),
+            lambda _: _value_grammar(vocabulary, later, options),
             lambda _: shortest_json(schema, schema.shapes),
         )
         terminals[_ANSWER] = Terminal(_ANSWER, entered)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
 
 from larksong.engine.grammar.attributes import Action, Close, CountItems, Items
@@ -26,6 +26,7 @@ from larksong.grammars.wire.text_turn import text_turn
 from larksong.grammars.wire.turn_rules import TurnRules
 
 _CACHED_FORMATS = 64
+# Of all formats together.
 _CACHED_TOOLS = 4096
 _CACHED_REQUESTS = 256
 # So many tools are made while the request is built, hidden by the prompt's prefill; of more, those called.
@@ -58,22 +59,27 @@ class TurnGrammars:
 
     def __init__(self, vocabulary: Vocabulary, format: FormatDeclaration, around: type[TurnRules]) -> None:
         self._vocabulary, self._format, self._around = vocabulary, format, around
-        self.strict = lru_cache(maxsize=_CACHED_REQUESTS)(self._strict)
-        self.open = lru_cache(maxsize=_CACHED_REQUESTS)(self._open)
-        self.text = lru_cache(maxsize=_CACHED_REQUESTS)(self._text)
-        self._arguments = lru_cache(maxsize=_CACHED_TOOLS)(self._make_arguments)
-        self._open_arguments = lru_cache(maxsize=_CACHED_TOOLS)(self._make_open_arguments)
-        self._shortest = lru_cache(maxsize=_CACHED_TOOLS)(self._find_shortest)
 
     # -- turns
 
-    def _strict(self, tools: tuple[ToolKey, ...], policy: CallPolicy, in_reasoning: bool) -> Grammar:
+    def strict(self, tools: tuple[ToolKey, ...], policy: CallPolicy, in_reasoning: bool) -> Grammar:
         """The grammar of a turn that a mask keeps."""
+        return _turn(self._vocabulary, self._strict, tools, policy, in_reasoning)
+
+    def open(self, tools: tuple[ToolKey, ...], in_reasoning: bool, continued: bool) -> Grammar:
+        """The grammar that reads a turn that nobody constrained."""
+        return _turn(self._vocabulary, self._open, tools, in_reasoning, continued)
+
+    def text(self, answer: Grammar | None, in_reasoning: bool) -> Grammar:
+        """The grammar of a turn without calls."""
+        return _turn(self._vocabulary, self._text, answer, in_reasoning)
+
+    def _strict(self, tools: tuple[ToolKey, ...], policy: CallPolicy, in_reasoning: bool) -> Grammar:
         if len(tools) <= _MADE_AT_ONCE:
             for tool in tools:
                 self._arguments(tool)
         format = self._format
-        by_name = {key.value.name: key for key in tools}
+        by_name = {key.value.name: key.of_its_own() for key in tools}
         arguments = Sub(
             choose=lambda name: self._arguments(by_name[str(name)]),
             shortest=lambda name: self._shortest(by_name[str(name)]),
@@ -87,9 +93,8 @@ class TurnGrammars:
         return self._grammar(rules, turn, by_name, {"calls": CountItems(count)} if count.cap else {})
 
     def _open(self, tools: tuple[ToolKey, ...], in_reasoning: bool, continued: bool) -> Grammar:
-        """The grammar that reads a turn that nobody constrained."""
         format = self._format
-        by_name = {key.value.name: key for key in tools}
+        by_name = {key.value.name: key.of_its_own() for key in tools}
         arguments = Sub(
             choose=lambda name: self._open_arguments(by_name.get(str(name))),
             shortest=lambda name: self._shortest(by_name[str(name)]),
@@ -104,7 +109,6 @@ class TurnGrammars:
         return self._grammar(turn.opened(rules, continued), turn, by_name, {})
 
     def _text(self, answer: Grammar | None, in_reasoning: bool) -> Grammar:
-        """The grammar of a turn without calls."""
         nothing = Sub(choose=lambda _: Grammar((), {}), shortest=lambda _: "")
         terminals = call_terminals(self._format, self._vocabulary, (), nothing)
         terminals |= self._own(self._format.markers(self._vocabulary))
@@ -126,15 +130,34 @@ class TurnGrammars:
 
     # -- arguments
 
-    def _make_arguments(self, tool: ToolKey) -> Grammar:
-        return self._format.arguments(tool.value, parameters_of(self._format, tool), self._vocabulary)
+    def _arguments(self, tool: ToolKey) -> Grammar:
+        return _arguments(self._vocabulary, self._format, tool)
 
-    def _make_open_arguments(self, tool: ToolKey | None) -> Grammar:
-        parameters = parameters_of(self._format, tool) if tool is not None else None
-        return self._format.open_arguments(parameters, self._vocabulary)
+    def _open_arguments(self, tool: ToolKey | None) -> Grammar:
+        return _open_arguments(self._vocabulary, self._format, tool)
 
-    def _find_shortest(self, tool: ToolKey) -> str:
-        return self._format.shortest_arguments(parameters_of(self._format, tool), self._vocabulary)
+    def _shortest(self, tool: ToolKey) -> str:
+        return _shortest(self._vocabulary, self._format, tool)
+
+
+@per_vocabulary(_CACHED_REQUESTS)
+def _turn(vocabulary: Vocabulary, make: Callable[..., Grammar], *asked: Hashable) -> Grammar:
+    return make(*asked)
+
+
+@per_vocabulary(_CACHED_TOOLS)
+def _arguments(vocabulary: Vocabulary, format: FormatDeclaration, tool: ToolKey) -> Grammar:
+    return format.arguments(tool.value, parameters_of(format, tool), vocabulary)
+
+
+@per_vocabulary(_CACHED_TOOLS)
+def _open_arguments(vocabulary: Vocabulary, format: FormatDeclaration, tool: ToolKey | None) -> Grammar:
+    return format.open_arguments(parameters_of(format, tool) if tool is not None else None, vocabulary)
+
+
+@per_vocabulary(_CACHED_TOOLS)
+def _shortest(vocabulary: Vocabulary, format: FormatDeclaration, tool: ToolKey) -> str:
+    return format.shortest_arguments(parameters_of(format, tool), vocabulary)
 
 
 @per_vocabulary(_CACHED_FORMATS)

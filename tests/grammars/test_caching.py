@@ -1,7 +1,10 @@
 """Equal requests get the same grammar; grammars and vocabularies are gone when nobody has them any more."""
 
+import copy
 import gc
+import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 from weakref import ref
 
@@ -14,6 +17,7 @@ from larksong.grammars import CallPolicy, Tool, format_names, wire_format
 from larksong.grammars.answers.constraints import choice_grammar, lark_grammar, regex_grammar
 from larksong.grammars.answers.response_format import calls_or_answer, response_grammar
 from larksong.grammars.explain import Request, explain_turn
+from larksong.grammars.wire.turn_grammars import parameters_of
 from tests.support.markers import MARKERS
 from tests.support.turns import CALLS, TOOLS
 from tests.support.vocabularies import BYTES, cut_with_markers
@@ -127,3 +131,37 @@ def test_a_tool_is_known_by_its_content() -> None:
 def test_equal_answers_have_the_same_grammar() -> None:
     of = new_vocabulary()
     assert all(one is other for one, other in zip(of_answers(of), of_answers(of), strict=True))
+
+
+def test_what_is_kept_of_requests_is_bounded_for_all_formats_together() -> None:
+    of = new_vocabulary()
+    made: list[ref[Grammar]] = []
+    for number in range(60):
+        tool = Tool(f"f{number}")
+        made += [ref(wire_format(name).grammar([tool], CallPolicy(), of)) for name in format_names()]
+    gc.collect()
+    assert sum(grammar() is not None for grammar in made) <= 256
+
+
+def test_a_schema_that_its_owner_changes_later_is_asked_for_as_it_was() -> None:
+    of = new_vocabulary()
+    schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    changing = Tool("f", parameters=schema)
+    # So many tools that arguments are made when they are needed, and may be made anew.
+    wire, others = wire_format("hermes"), [Tool(f"g{number}") for number in range(20)]
+    matcher = Engine(of).matcher(wire.grammar([changing, *others], CallPolicy(required=True), of))
+    schema["properties"] = {"a": {"type": "integer"}}
+    of.kept.clear()
+    parameters_of.cache_clear()
+    for token in cut_with_markers(of, wire.render_call("f", {"a": "text"}).encode()):
+        assert matcher.allows(token)
+        matcher.advance(token)
+
+
+def test_a_copy_of_a_vocabulary_has_nothing_that_was_made_for_it() -> None:
+    of = new_vocabulary()
+    wire_format("hermes").grammar([Tool("f")], CallPolicy(), of)
+    assert of.kept
+    for twin in (copy.copy(of), replace(of), pickle.loads(pickle.dumps(of))):
+        assert (twin.tokens, twin.special, twin.width) == (of.tokens, of.special, of.width)
+        assert twin.kept == {}

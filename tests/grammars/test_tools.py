@@ -9,9 +9,9 @@ from larksong.grammars import Tool
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 
-@pytest.mark.parametrize("given", [SCHEMA, {}, None, 3])
+@pytest.mark.parametrize("given", [SCHEMA, {}, True])
 def test_a_schema_in_the_place_of_the_description_is_refused(given: Any) -> None:
-    with pytest.raises(TypeError, match=r"of the tool 'f' must be a text, not \w+: write Tool\(name, desc"):
+    with pytest.raises(TypeError, match=r"as the description of the tool 'f': write Tool\(name, desc"):
         Tool("f", given)
 
 
