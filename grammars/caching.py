@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from copy import deepcopy
 from functools import lru_cache, partial, wraps
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
@@ -24,9 +23,9 @@ class CacheKey(Generic[T]):
         self._content = content
         self._hash = hash(content)
 
-    def of_its_own(self) -> CacheKey[T]:
-        """An equal key with a copy of the value, for who asks again later: callers may change theirs."""
-        return CacheKey(deepcopy(self.value), *self._content)
+    def holding(self, value: R) -> CacheKey[R]:
+        """An equal key with what was made of the value, which its owner may change later."""
+        return CacheKey(value, *self._content)
 
     def __hash__(self) -> int:
         return self._hash

@@ -86,9 +86,9 @@ def _calls_or_answer(vocabulary: Vocabulary, calls: Grammar, key: SchemaKey, opt
         for name in _openers(rules, calls) & terminals.keys()
     }
     if _ANSWER in used:
-        later = key.of_its_own()
+        read = key.holding(schema)
         entered = Sub(
-            lambda _: _value_grammar(vocabulary, later, options),
+            lambda _: _value_grammar(vocabulary, read, options),
             lambda _: shortest_json(schema, schema.shapes),
         )
         terminals[_ANSWER] = Terminal(_ANSWER, entered)
@@ -96,12 +96,11 @@ def _calls_or_answer(vocabulary: Vocabulary, calls: Grammar, key: SchemaKey, opt
 
 
 @per_vocabulary(_CACHED_SCHEMAS)
-def _value_grammar(vocabulary: Vocabulary, key: SchemaKey, options: Options) -> Grammar:
+def _value_grammar(vocabulary: Vocabulary, key: CacheKey[Schema], options: Options) -> Grammar:
     """The grammar of an answer in the place of text: no vocabulary is in it, but it goes with one."""
-    schema = _response_schema(key, options)
-    builder = RuleBuilder(schema)
+    builder = RuleBuilder(key.value)
     start = builder.names.rule("start")
-    builder.rule(start, (builder.value(schema.shapes, "response"),))
+    builder.rule(start, (builder.value(key.value.shapes, "response"),))
     return builder.grammar("answer")
 
 

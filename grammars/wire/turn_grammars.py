@@ -33,6 +33,8 @@ _CACHED_REQUESTS = 256
 _MADE_AT_ONCE = 16
 
 ToolKey = CacheKey[Tool]
+ReadTool = CacheKey[tuple[Tool, Schema]]
+"""the same key, with what the tool's parameters mean"""
 # Behind a call the reader begins anew: what may stand there is what may stand at the beginning.
 _ALONE = CallPolicy(text_between_calls=False)
 
@@ -75,11 +77,10 @@ class TurnGrammars:
         return _turn(self._vocabulary, self._text, answer, in_reasoning)
 
     def _strict(self, tools: tuple[ToolKey, ...], policy: CallPolicy, in_reasoning: bool) -> Grammar:
+        format, by_name = self._format, self._read(tools)
         if len(tools) <= _MADE_AT_ONCE:
-            for tool in tools:
+            for tool in by_name.values():
                 self._arguments(tool)
-        format = self._format
-        by_name = {key.value.name: key.of_its_own() for key in tools}
         arguments = Sub(
             choose=lambda name: self._arguments(by_name[str(name)]),
             shortest=lambda name: self._shortest(by_name[str(name)]),
@@ -93,8 +94,7 @@ class TurnGrammars:
         return self._grammar(rules, turn, by_name, {"calls": CountItems(count)} if count.cap else {})
 
     def _open(self, tools: tuple[ToolKey, ...], in_reasoning: bool, continued: bool) -> Grammar:
-        format = self._format
-        by_name = {key.value.name: key.of_its_own() for key in tools}
+        format, by_name = self._format, self._read(tools)
         arguments = Sub(
             choose=lambda name: self._open_arguments(by_name.get(str(name))),
             shortest=lambda name: self._shortest(by_name[str(name)]),
@@ -130,13 +130,17 @@ class TurnGrammars:
 
     # -- arguments
 
-    def _arguments(self, tool: ToolKey) -> Grammar:
+    def _read(self, tools: Iterable[ToolKey]) -> dict[str, ReadTool]:
+        """The tools by name."""
+        return {key.value.name: key.holding((key.value, parameters_of(self._format, key))) for key in tools}
+
+    def _arguments(self, tool: ReadTool) -> Grammar:
         return _arguments(self._vocabulary, self._format, tool)
 
-    def _open_arguments(self, tool: ToolKey | None) -> Grammar:
+    def _open_arguments(self, tool: ReadTool | None) -> Grammar:
         return _open_arguments(self._vocabulary, self._format, tool)
 
-    def _shortest(self, tool: ToolKey) -> str:
+    def _shortest(self, tool: ReadTool) -> str:
         return _shortest(self._vocabulary, self._format, tool)
 
 
@@ -146,18 +150,18 @@ def _turn(vocabulary: Vocabulary, make: Callable[..., Grammar], *asked: Hashable
 
 
 @per_vocabulary(_CACHED_TOOLS)
-def _arguments(vocabulary: Vocabulary, format: FormatDeclaration, tool: ToolKey) -> Grammar:
-    return format.arguments(tool.value, parameters_of(format, tool), vocabulary)
+def _arguments(vocabulary: Vocabulary, format: FormatDeclaration, tool: ReadTool) -> Grammar:
+    return format.arguments(*tool.value, vocabulary)
 
 
 @per_vocabulary(_CACHED_TOOLS)
-def _open_arguments(vocabulary: Vocabulary, format: FormatDeclaration, tool: ToolKey | None) -> Grammar:
-    return format.open_arguments(parameters_of(format, tool) if tool is not None else None, vocabulary)
+def _open_arguments(vocabulary: Vocabulary, format: FormatDeclaration, tool: ReadTool | None) -> Grammar:
+    return format.open_arguments(tool.value[1] if tool is not None else None, vocabulary)
 
 
 @per_vocabulary(_CACHED_TOOLS)
-def _shortest(vocabulary: Vocabulary, format: FormatDeclaration, tool: ToolKey) -> str:
-    return format.shortest_arguments(parameters_of(format, tool), vocabulary)
+def _shortest(vocabulary: Vocabulary, format: FormatDeclaration, tool: ReadTool) -> str:
+    return format.shortest_arguments(tool.value[1], vocabulary)
 
 
 @per_vocabulary(_CACHED_FORMATS)
