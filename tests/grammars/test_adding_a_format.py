@@ -240,7 +240,61 @@ WRONG = {
     ),
     "no arguments": (
         FORMAT.replace("BLANK ARGUMENTS", "BLANK"),
-        "lacks the rule calls, or CALL, FUNCTION or",
+        "its template lacks ARGUMENTS",
+    ),
+    "an empty name": (FORMAT.replace('"toy"', '""'), "its name is empty"),
+    "aliases as a text": (
+        FORMAT.replace('name = "toy"', 'name = "toy"\n    aliases = "osp"'),
+        "my.py: aliases must be a tuple of texts: ('osp',)",
+    ),
+    "reasoning as a text": (
+        FORMAT.replace('name = "toy"', 'name = "toy"\n    reasoning = "<reflect>"'),
+        "my.py: reasoning must be a tuple of two texts",
+    ),
+    "a misspelled attribute": (
+        FORMAT.replace("call_separator", "call_seperator"),
+        "my.py: its class has call_seperator, which nothing reads: call_separator?",
+    ),
+    "a separator without text": (
+        FORMAT.replace('    call_separator = "\\n"\n', ""),
+        "my.py: its template has SEPARATOR: its class must say call_separator",
+    ),
+    "a name behind something": (
+        FORMAT.replace("return name\n", 'return "f:" + name\n'),
+        "my.py: function_text must begin with the name and hold it once; what stands before it is",
+    ),
+    "no text of a function": (
+        FORMAT.replace("return name\n", "return None\n"),
+        "my.py: function_text must return a text, not None",
+    ),
+    "no markers": (
+        FORMAT.replace("return [carrying", "[carrying"),
+        "my.py: markers must return a list of terminals",
+    ),
+    "one marker": (
+        re.sub(r"return \[(carrying\(.*?\)\)), .*", r"return \1", FORMAT),
+        "my.py: markers must return a list of terminals",
+    ),
+    "a dict of markers": (
+        re.sub(r"return \[carrying.*", "return {}", FORMAT),
+        "my.py: markers must return a list of terminals",
+    ),
+    "a definition as a text": (FORMAT.replace('Literal(" ")', '" "'), "my.py: BLANK: write Literal(' ')"),
+    "a name that is not carried": (
+        FORMAT.replace("carrying(", "closing("),
+        "my.py: BLANK stands between FUNCTION and ARGUMENTS: make it with carrying()",
+    ),
+    "a section without text": (
+        FORMAT.replace("calls: call\n", "calls: SECTION call\n").replace("%declare", "%declare SECTION"),
+        "my.py: its template has SECTION: its class must say section_start",
+    ),
+    "a section that no rule has": (
+        FORMAT.replace('name = "toy"', 'name = "toy"\n    section_start = "@calls"'),
+        "my.py: its class says section_start: its template must have SECTION",
+    ),
+    "a terminal that is not declared": (
+        FORMAT.replace("%declare CALL SEPARATOR", "%declare CALL"),
+        "(a terminal? then it belongs into %declare)",
     ),
     "an exception in a method": (FORMAT.replace('Literal(" ")', "nothing"), "NameError: name 'nothing'"),
 }
@@ -259,6 +313,22 @@ def test_what_is_wrong_with_a_file_is_said_in_a_sentence(
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "toy" not in format_names()
+
+
+PARTS = {
+    **dict.fromkeys(("forbidden_in_names", "arg_name_prefix"), ""),
+    **dict.fromkeys(("arg_name_suffix", "arg_value_suffix", "function_close"), "[end]"),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_an_element_that_lacks_or_is_of_another_kind_is_named(part: str) -> None:
+    parts = {name: value for name, value in vars(Elements).items() if name != part}
+    lacking: Any = type("Lacking", (ElementFormat,), parts)
+    assert flaw_of(lacking()) == f"its class says no {part}"
+    if PARTS[part]:
+        wrong: Any = type("Wrong", (Elements,), {part: "[end]"})
+        assert flaw_of(wrong()) == f"{part} must be a tuple of texts: ('[end]',)"
 
 
 @pytest.mark.parametrize("command", ["parse", "grammar tools.json", "check"])
