@@ -1,4 +1,4 @@
-"""What is wrong with the attributes of a declaration: those that lack, are of another kind, or are misspelled."""
+"""What is wrong with a declaration's attributes: one lacks, is of another kind, or is misspelled."""
 
 from __future__ import annotations
 

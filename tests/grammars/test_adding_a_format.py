@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from larksong.grammars import (
     registry,
     wire_format,
 )
-from larksong.grammars.authoring import ElementFormat, Terminal, Tool, Vocabulary, tool_lines
+from larksong.grammars.authoring import ElementFormat
 from larksong.grammars.wire.check import flaw_of
 from tests.support.calls import read, turn
 from tests.support.markers import BY_LETTERS
@@ -88,40 +88,12 @@ def test_the_guides_format_reads_what_nobody_constrained(toy: WireFormat) -> Non
     assert found["content"] == "See @calls for help.\n Bye"
 
 
-class Elements(ElementFormat):
-    """`<f:NAME><p:NAME>value</p></f>`: each of the parts that the guide names."""
-
-    name = "elements"
-    call_start = "<f:"
-    arg_name_prefix = "<p:"
-    arg_name_suffix = (">",)
-    arg_value_suffix = ("</p>",)
-    function_close = ("</f>",)
-    forbidden_in_names = "<>"
-    template = """
-calls: call
-  | calls call
-call: CALL FUNCTION ARGUMENTS
-
-%declare CALL FUNCTION ARGUMENTS
-"""
-
-    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
-        return ()
-
-    def function_text(self, name: str) -> str:
-        return name + ">"
-
-    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        return f"<f:{name}>{self.render_parameters(arguments)}"
-
-    def system_text(self, tools: Sequence[Tool]) -> str:
-        return tool_lines(tools)
+@pytest.fixture
+def elements(no_formats: None, folder: Path) -> WireFormat:
+    return add_format_file(folder / "my_elements.py")
 
 
-def test_a_format_of_elements_constrains_and_reads_too() -> None:
-    elements = Elements()
-    assert flaw_of(elements) == ""
+def test_the_guides_format_of_elements_constrains_and_reads_too(elements: WireFormat) -> None:
     tokens = cut(BY_LETTERS, elements.render_calls(CALLS).encode())
     strict = elements.grammar(TOOLS, CallPolicy(required=True), BY_LETTERS)
     for grammar in (strict, elements.open_grammar(TOOLS, BY_LETTERS)):
@@ -166,7 +138,9 @@ def installed(folder: Path, entries: str) -> str:
 def test_an_installed_format_is_known_by_its_name(folder: Path) -> None:
     toml = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
     assert toml is not None
-    ((group, entries),) = tomllib.loads(toml[1])["project"]["entry-points"].items()
+    declared = tomllib.loads(toml[1])
+    assert declared["tool"]["setuptools"]["py-modules"] == ["my_format"]
+    ((group, entries),) = declared["project"]["entry-points"].items()
     (entry,) = (f"{name} = {value}" for name, value in entries.items())
     path = installed(folder, f"[{group}]\n{entry}\n")
     done = run(folder, "echo '@call f {}@end' | larksong parse --format toy", PYTHONPATH=path)
@@ -322,12 +296,14 @@ PARTS = {
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_a_part_of_an_element_that_lacks_or_is_of_another_kind_is_named(part: str) -> None:
-    parts = {name: value for name, value in vars(Elements).items() if name != part}
+def test_a_part_of_an_element_that_lacks_or_is_of_another_kind_is_named(
+    part: str, elements: WireFormat
+) -> None:
+    parts = {name: value for name, value in vars(type(elements)).items() if name != part}
     lacking: Any = type("Lacking", (ElementFormat,), parts)
     assert flaw_of(lacking()) == f"its class says no {part}"
     if PARTS[part]:
-        wrong: Any = type("Wrong", (Elements,), {part: "[end]"})
+        wrong: Any = type("Wrong", (type(elements),), {part: "[end]"})
         assert flaw_of(wrong()) == f"{part} must be a tuple of texts: ('[end]',)"
 
 
