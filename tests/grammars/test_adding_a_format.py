@@ -101,6 +101,21 @@ def test_the_guides_format_of_elements_constrains_and_reads_too(elements: WireFo
         assert [(call.name, call.arguments) for call in calls] == CALLS
 
 
+@pytest.mark.parametrize("end", ["|", "/", "-", "A"])
+def test_names_that_nobody_declared_end_where_the_format_ends_them(
+    end: str, tmp_path: Path, no_formats: None
+) -> None:
+    changed = (
+        FILES["my_elements.py"].replace('name + ">"', f"name + {end!r}").replace("{name}>", f"{{name}}{end}")
+    )
+    changed = changed.replace('arg_name_suffix = (">",)', f"arg_name_suffix = ({end!r},)")
+    (tmp_path / "my_elements.py").write_text(changed)
+    added = add_format_file(tmp_path / "my_elements.py")
+    text = added.render_call("get", {"city": "Paris"})
+    (call,) = parse_record({"format": "elements", "text": text})["tool_calls"]
+    assert (call["function"]["name"], call["function"]["arguments"]) == ("get", '{"city": "Paris"}')
+
+
 def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
     commands, program = re.findall(r"```sh\n(.*?)```", GUIDE, re.DOTALL)
     printed = run(folder, commands).stdout
@@ -114,7 +129,10 @@ def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
     assert len(json.loads(written[1])["city"]) <= 20
 
 
-@pytest.mark.parametrize("flags", ["", "--format-file my_format.py --format-file second.py"])
+@pytest.mark.parametrize(
+    "flags",
+    ["", "--format-file my_format.py --format-file second.py", "--format-file my_format.py,second.py"],
+)
 def test_several_files_are_named_by_flags_or_the_environment(folder: Path, flags: str) -> None:
     (folder / "second.py").write_text(FORMAT.replace('"toy"', '"second"'))
     command = f"echo '@call f {{}}@end' | larksong parse --format second {flags}"
