@@ -137,7 +137,7 @@ def parse(
 
     A line: {"id", "format", "tools", "text" | "chunks" | "chunks_hex" | "token_ids" with "tokenizer",
     "build": "open" | "strict", "mode": "schema" | "compat", "prompt_tail", "finish": "stop" | "length"}.
-    Each line gets one of answer; what is wrong with it is an answer, too: {"error": "…"}.
+    Each line gets one answer; what is wrong with it is an answer, too: {"error": "…"}.
     """
     load_settings(format_file=format_file)
     listed: list[Any] = []

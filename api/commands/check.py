@@ -146,7 +146,7 @@ def command(schemas: SchemaPolicy) -> None:
     """Check texts against schemas or tools: JSON lines on standard input, JSON lines on standard output.
 
     A line: {"schema": …, "text": "…"} or {"format": "…", "tools": […], "tool_choice": …, "text": "…"}.
-    Each line gets one of answer: {"accepts", "offset", "expected", "widened", "error"}; what is wrong with
+    Each line gets one answer: {"accepts", "offset", "expected", "widened", "error"}; what is wrong with
     it is an answer, too.
     """
     for answer in check(lines_of(sys.stdin), schemas):

@@ -37,7 +37,9 @@ def _listed(text: str) -> list[str]:
 
 
 def _paths(value: Any) -> Any:
-    return _listed(value) if isinstance(value, str) else value
+    """Paths with commas between them, also in each of several flags."""
+    given = value if isinstance(value, list | tuple) else [value]
+    return [path for each in given for path in _listed(str(each))]
 
 
 class Settings(ExllamaV3Fields, SchemaFields):

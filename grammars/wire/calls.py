@@ -13,6 +13,7 @@ from larksong.engine.grammar.terminals import Choice, Literal, Pattern, Role, Sp
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.wire.declaration import FormatDeclaration
 from larksong.grammars.wire.markers import marker, one_more, one_of, spellings
+from larksong.grammars.wire.other_names import ended_by
 
 # What names look like that no request declares. They hold no blanks and none of the characters that end one.
 OTHER_NAME = r"[^\s\x00-\x1f\x7f<>\"'{}\[\],:=]{1,128}"
@@ -55,8 +56,8 @@ def open_call_terminals(
     if optional:
         known += [re.escape(each) + ".*" for each in before]
     guard = f"(?!(?:{'|'.join(known)})$)" if known else ""
-    found["OTHER_NAME"] = Terminal("OTHER_NAME", Pattern(guard + OTHER_NAME), Role.NAME)
     _, after = format.function_text(_PLACE).split(_PLACE)
+    found["OTHER_NAME"] = Terminal("OTHER_NAME", Pattern(guard + ended_by(OTHER_NAME, [after])), Role.NAME)
     found["NAME_END"] = Terminal("NAME_END", Literal(after) if after else Pattern(""), Role.NAME_END)
     return found | _terminals(format, vocabulary, start, _functions(format, names, ""), arguments)
 

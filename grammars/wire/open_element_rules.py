@@ -18,6 +18,7 @@ from larksong.grammars.schema import Schema
 from larksong.grammars.schema.shapes import ArrayShape, EnumShape, NumberShape, ObjectShape
 from larksong.grammars.wire.element_rules import ElementRules, objects
 from larksong.grammars.wire.elements import Elements
+from larksong.grammars.wire.other_names import ended_by
 
 OTHER_NAME = r"[^\s\x00-\x1f\x7f<>\"=]{1,128}"
 _ALL_KINDS = ("object", "array", "string", "number", "boolean", "null", "text")
@@ -94,10 +95,11 @@ class OpenElementRules:
         """Names that are not declared; or all of them, where it is not the name that tells the type."""
         typed = self._typed()
         known = "|".join(re.escape(name) for name in typed)
+        other = ended_by(OTHER_NAME, ("".join(self._elements.name_suffix(text)) for text in (True, False)))
         # Where names are told apart from values by quotes, a declared one may look like no other.
         declared = {name for shape in self._declared for name, _ in shape.properties}
-        odd = sorted(name for name in declared - set(typed) if not re.fullmatch(OTHER_NAME, name))
-        names = "|".join([OTHER_NAME, *map(re.escape, odd)])
+        odd = sorted(name for name in declared - set(typed) if not re.fullmatch(other, name))
+        names = "|".join([other, *map(re.escape, odd)])
         guard = f"(?!(?:{known})$)" if known else ""
         name = self._rules.terminal("OTHER_KEY", Pattern(f"{guard}(?:{names})"), Role.NAME)
         if self._elements.tells_json:

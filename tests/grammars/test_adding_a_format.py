@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from larksong.grammars import (
     registry,
     wire_format,
 )
-from larksong.grammars.authoring import ElementFormat, Terminal, Tool, Vocabulary, tool_lines
+from larksong.grammars.authoring import ElementFormat
 from larksong.grammars.wire.check import flaw_of
 from tests.support.calls import read, turn
 from tests.support.markers import BY_LETTERS
@@ -88,45 +88,32 @@ def test_the_guides_format_reads_what_nobody_constrained(toy: WireFormat) -> Non
     assert found["content"] == "See @calls for help.\n Bye"
 
 
-class Elements(ElementFormat):
-    """`<f:NAME><p:NAME>value</p></f>`: each of the parts that the guide names."""
-
-    name = "elements"
-    call_start = "<f:"
-    arg_name_prefix = "<p:"
-    arg_name_suffix = (">",)
-    arg_value_suffix = ("</p>",)
-    function_close = ("</f>",)
-    forbidden_in_names = "<>"
-    template = """
-calls: call
-  | calls call
-call: CALL FUNCTION ARGUMENTS
-
-%declare CALL FUNCTION ARGUMENTS
-"""
-
-    def markers(self, vocabulary: Vocabulary) -> Iterable[Terminal]:
-        return ()
-
-    def function_text(self, name: str) -> str:
-        return name + ">"
-
-    def render_call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        return f"<f:{name}>{self.render_parameters(arguments)}"
-
-    def system_text(self, tools: Sequence[Tool]) -> str:
-        return tool_lines(tools)
+@pytest.fixture
+def elements(no_formats: None, folder: Path) -> WireFormat:
+    return add_format_file(folder / "my_elements.py")
 
 
-def test_a_format_of_elements_constrains_and_reads_too() -> None:
-    elements = Elements()
-    assert flaw_of(elements) == ""
+def test_the_guides_format_of_elements_constrains_and_reads_too(elements: WireFormat) -> None:
     tokens = cut(BY_LETTERS, elements.render_calls(CALLS).encode())
     strict = elements.grammar(TOOLS, CallPolicy(required=True), BY_LETTERS)
     for grammar in (strict, elements.open_grammar(TOOLS, BY_LETTERS)):
         calls = turn(read(Engine(BY_LETTERS).matcher(grammar), tokens)).calls
         assert [(call.name, call.arguments) for call in calls] == CALLS
+
+
+@pytest.mark.parametrize("end", ["|", "/", "-", "A"])
+def test_names_that_nobody_declared_end_where_the_format_ends_them(
+    end: str, tmp_path: Path, no_formats: None
+) -> None:
+    changed = (
+        FILES["my_elements.py"].replace('name + ">"', f"name + {end!r}").replace("{name}>", f"{{name}}{end}")
+    )
+    changed = changed.replace('arg_name_suffix = (">",)', f"arg_name_suffix = ({end!r},)")
+    (tmp_path / "my_elements.py").write_text(changed)
+    added = add_format_file(tmp_path / "my_elements.py")
+    text = added.render_call("get", {"city": "Paris"})
+    (call,) = parse_record({"format": "elements", "text": text})["tool_calls"]
+    assert (call["function"]["name"], call["function"]["arguments"]) == ("get", '{"city": "Paris"}')
 
 
 def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
@@ -142,7 +129,10 @@ def test_the_guides_commands_do_what_it_says(folder: Path) -> None:
     assert len(json.loads(written[1])["city"]) <= 20
 
 
-@pytest.mark.parametrize("flags", ["", "--format-file my_format.py --format-file second.py"])
+@pytest.mark.parametrize(
+    "flags",
+    ["", "--format-file my_format.py --format-file second.py", "--format-file my_format.py,second.py"],
+)
 def test_several_files_are_named_by_flags_or_the_environment(folder: Path, flags: str) -> None:
     (folder / "second.py").write_text(FORMAT.replace('"toy"', '"second"'))
     command = f"echo '@call f {{}}@end' | larksong parse --format second {flags}"
@@ -166,7 +156,9 @@ def installed(folder: Path, entries: str) -> str:
 def test_an_installed_format_is_known_by_its_name(folder: Path) -> None:
     toml = re.search(r"```toml\n(.*?)```", GUIDE, re.DOTALL)
     assert toml is not None
-    ((group, entries),) = tomllib.loads(toml[1])["project"]["entry-points"].items()
+    declared = tomllib.loads(toml[1])
+    assert declared["tool"]["setuptools"]["py-modules"] == ["my_format"]
+    ((group, entries),) = declared["project"]["entry-points"].items()
     (entry,) = (f"{name} = {value}" for name, value in entries.items())
     path = installed(folder, f"[{group}]\n{entry}\n")
     done = run(folder, "echo '@call f {}@end' | larksong parse --format toy", PYTHONPATH=path)
@@ -240,7 +232,61 @@ WRONG = {
     ),
     "no arguments": (
         FORMAT.replace("BLANK ARGUMENTS", "BLANK"),
-        "lacks the rule calls, or CALL, FUNCTION or",
+        "its template lacks ARGUMENTS",
+    ),
+    "an empty name": (FORMAT.replace('"toy"', '""'), "its name is empty"),
+    "aliases as a text": (
+        FORMAT.replace('name = "toy"', 'name = "toy"\n    aliases = "osp"'),
+        "my.py: aliases must be a tuple of texts: ('osp',)",
+    ),
+    "reasoning as a text": (
+        FORMAT.replace('name = "toy"', 'name = "toy"\n    reasoning = "<reflect>"'),
+        "my.py: reasoning must be a tuple of two texts",
+    ),
+    "a misspelled attribute": (
+        FORMAT.replace("call_separator", "call_seperator"),
+        "my.py: its class has call_seperator, which nothing reads: call_separator?",
+    ),
+    "a separator without text": (
+        FORMAT.replace('    call_separator = "\\n"\n', ""),
+        "my.py: its template has SEPARATOR: its class must say call_separator",
+    ),
+    "a name behind something": (
+        FORMAT.replace("return name\n", 'return "f:" + name\n'),
+        "my.py: function_text must begin with the name and hold it once; what stands before it is",
+    ),
+    "no text of a function": (
+        FORMAT.replace("return name\n", "return None\n"),
+        "my.py: function_text must return a text, not None",
+    ),
+    "no markers": (
+        FORMAT.replace("return [carrying", "[carrying"),
+        "my.py: markers must return a list of terminals",
+    ),
+    "one marker": (
+        re.sub(r"return \[(carrying\(.*?\)\)), .*", r"return \1", FORMAT),
+        "my.py: markers must return a list of terminals",
+    ),
+    "a dict of markers": (
+        re.sub(r"return \[carrying.*", "return {}", FORMAT),
+        "my.py: markers must return a list of terminals",
+    ),
+    "a definition as a text": (FORMAT.replace('Literal(" ")', '" "'), "my.py: BLANK: write Literal(' ')"),
+    "a name that is not carried": (
+        FORMAT.replace("carrying(", "closing("),
+        "my.py: BLANK stands between FUNCTION and ARGUMENTS: make it with carrying()",
+    ),
+    "a section without text": (
+        FORMAT.replace("calls: call\n", "calls: SECTION call\n").replace("%declare", "%declare SECTION"),
+        "my.py: its template has SECTION: its class must say section_start",
+    ),
+    "a section that no rule has": (
+        FORMAT.replace('name = "toy"', 'name = "toy"\n    section_start = "@calls"'),
+        "my.py: its class says section_start: its template must have SECTION",
+    ),
+    "a terminal that is not declared": (
+        FORMAT.replace("%declare CALL SEPARATOR", "%declare CALL"),
+        "(a terminal? then it belongs into %declare)",
     ),
     "an exception in a method": (FORMAT.replace('Literal(" ")', "nothing"), "NameError: name 'nothing'"),
 }
@@ -259,6 +305,24 @@ def test_what_is_wrong_with_a_file_is_said_in_a_sentence(
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "toy" not in format_names()
+
+
+PARTS = {
+    **dict.fromkeys(("forbidden_in_names", "arg_name_prefix"), ""),
+    **dict.fromkeys(("arg_name_suffix", "arg_value_suffix", "function_close"), "[end]"),
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_an_element_that_lacks_or_is_of_another_kind_is_named(
+    part: str, elements: WireFormat
+) -> None:
+    parts = {name: value for name, value in vars(type(elements)).items() if name != part}
+    lacking: Any = type("Lacking", (ElementFormat,), parts)
+    assert flaw_of(lacking()) == f"its class says no {part}"
+    if PARTS[part]:
+        wrong: Any = type("Wrong", (type(elements),), {part: "[end]"})
+        assert flaw_of(wrong()) == f"{part} must be a tuple of texts: ('[end]',)"
 
 
 @pytest.mark.parametrize("command", ["parse", "grammar tools.json", "check"])
