@@ -144,11 +144,11 @@ def test_several_files_are_named_by_flags_or_the_environment(folder: Path, flags
 # -- installed distributions
 
 
-def installed(folder: Path, entries: str) -> str:
+def installed(folder: Path, entries: str, name: str = "toy-formats") -> str:
     """A folder that looks as pip leaves it, with the entry points of a distribution."""
-    info = folder / "toy_formats-1.0.dist-info"
+    info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-formats\nVersion: 1.0\n")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(entries)
     return str(folder)
 
@@ -205,6 +205,21 @@ def test_a_broken_distribution_is_named_and_keeps_no_other_from_working(
     else:
         with pytest.raises(BrokenFormat, match=re.escape(said)):
             wire_format(name)
+
+
+def test_of_two_distributions_with_one_name_the_first_is_used(
+    folder: Path, known_anew: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("one", "other"):
+        (folder / name).mkdir()
+        entries = "[larksong.formats]\ntoy = my_format:FORMAT\n"
+        monkeypatch.syspath_prepend(installed(folder / name, entries, name))
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "my_format", raising=False)
+    assert "toy" in format_names()
+    assert wire_format("toy").call_start == "@call"
+    (said,) = caplog.messages
+    assert "another wire format has the name 'toy' already" in said
 
 
 # -- what is wrong with a file
