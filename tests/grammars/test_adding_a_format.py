@@ -165,7 +165,23 @@ def test_an_installed_format_is_known_by_its_name(folder: Path) -> None:
     assert json.loads(done.stdout)["tool_calls"][0]["function"]["name"] == "f", done.stderr
 
 
+def test_a_file_of_a_format_that_is_installed_is_refused(
+    folder: Path, known_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(installed(folder, "[larksong.formats]\ntoy = my_format\n"))
+    with pytest.raises(
+        BrokenFormat, match="the installed distribution toy-formats has the wire format 'toy'"
+    ):
+        add_format_file(folder / "my_format.py")
+
+
+def test_a_directory_is_no_format_file(tmp_path: Path) -> None:
+    with pytest.raises(BrokenFormat, match="it is a directory"):
+        add_format_file(tmp_path)
+
+
 BROKEN = {
+    "raising = raising": "raising.py, line 2: ValueError: why",
     "toy = nothing_of_this_name": "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'",
     "other = my_format": "its name is 'toy', which the entry point must have, too",
     "toy = my_format:Toy": "FORMAT must be an object of a subclass of WireFormat, not a class: write Toy()",
@@ -191,6 +207,7 @@ def test_a_broken_distribution_is_named_and_keeps_no_other_from_working(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    (folder / "raising.py").write_text("\nraise ValueError('why')\n")
     (folder / "taken.py").write_text(FORMAT.replace('name = "toy"', 'name = "hermes"'))
     monkeypatch.syspath_prepend(installed(folder, f"[larksong.formats]\n{entry}\n"))
     monkeypatch.delitem(sys.modules, "my_format", raising=False)
@@ -212,6 +229,7 @@ def test_a_broken_distribution_is_named_and_keeps_no_other_from_working(
 WRONG = {
     "no file": (None, "my.py: there is no such file"),
     "no FORMAT": ("x = 1\n", "my.py: it defines no FORMAT"),
+    "several formats": ("FORMATS = ()\n", "my.py: it defines FORMATS; one FORMAT a file"),
     "another kind": ("FORMAT = 3\n", "FORMAT must be an object of a subclass of WireFormat, not 3"),
     "a class": (FORMAT.replace("Toy()", "Toy"), "not a class: write Toy()"),
     "an exception": ("\n\nraise ValueError('why\\nnot')\n", "my.py, line 3: ValueError: why not"),
