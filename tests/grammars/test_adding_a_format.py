@@ -306,6 +306,30 @@ WRONG = {
         FORMAT.replace("%declare CALL SEPARATOR", "%declare CALL"),
         "(a terminal? then it belongs into %declare)",
     ),
+    "another end than is rendered": (
+        FORMAT.replace('{arguments_text(arguments)}@end"', '{arguments_text(arguments)}@stop"'),
+        "my.py: what render_calls writes is not read by the template: refused at byte 36 of '@call get_w",
+    ),
+    "an end that closes no call": (
+        FORMAT.replace('closing("CALL_CLOSE"', 'carrying("CALL_CLOSE"'),
+        "my.py: what render_calls writes is read as other calls by the template: '@call get_w",
+    ),
+    "another separator than is rendered": (
+        FORMAT.replace(
+            "    def render_call(",
+            "    def render_calls(self, calls):\n"
+            '        return ", ".join(self.render_call(*call) for call in calls)\n\n    def render_call(',
+        ),
+        "my.py: what render_calls writes is not read by the template: refused at byte",
+    ),
+    "a template that can be read in two ways": (
+        FORMAT.replace("calls: call\n", "calls: call | other\nother: call\n"),
+        "my.py: Lark cannot read its template: Reduce/Reduce collision",
+    ),
+    "a bad regular expression": (
+        FORMAT.replace("    Literal,", "    Literal,\n    Pattern,").replace('Literal(" ")', 'Pattern("(")'),
+        "my.py: InvalidPattern: unterminated group at offset 0",
+    ),
     "an exception in a method": (FORMAT.replace('Literal(" ")', "nothing"), "NameError: name 'nothing'"),
 }
 
