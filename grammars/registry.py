@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from larksong.grammars import formats
 from larksong.grammars.errors import BrokenFormat, UnknownFormat
-from larksong.grammars.wire.check import flaw_of
 from larksong.grammars.wire.wire_format import WireFormat
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ def _only_format(module: ModuleType, what: str) -> WireFormat:
 
 
 def _checked(found: Any, what: str) -> WireFormat:
+    from larksong.grammars.wire.check import flaw_of  # it needs an engine, and Larksong's own need no check
+
     if not isinstance(found, WireFormat):
         given = f"a class: write {found.__name__}()" if isinstance(found, type) else repr(found)
         raise BrokenFormat(f"{what}: FORMAT must be an object of a subclass of WireFormat, not {given}")
