@@ -43,8 +43,10 @@ def _marker_flaws(format: FormatDeclaration) -> Iterator[str]:
         for each in found:
             if not isinstance(each, Terminal):
                 yield f"{method} must return a list of terminals; it has {each!r}"
-            elif isinstance(each.definition, str):
-                yield f"{each.name}: write Literal({each.definition!r})"
+                return
+            definition: Any = each.definition
+            if isinstance(definition, str):
+                yield f"{each.name}: write Literal({definition!r})"
 
 
 def _template_flaws(format: FormatDeclaration) -> Iterator[str]:
