@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from larksong.grammars import formats
 from larksong.grammars.errors import BrokenFormat, UnknownFormat
-from larksong.grammars.wire.check import flaw_of
 from larksong.grammars.wire.wire_format import WireFormat
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ def add_format_file(path: Path | str) -> WireFormat:
     file = path.expanduser().resolve()
     if file not in _of_files:
         found = _only_format(_run(path, file), str(path))
-        taken = {*_taken((*_built_in(), *_of_files.values())), *(entry.name for entry in _entries())}
-        _refuse(found, taken, str(path))
+        _refuse(found, _taken((*_built_in(), *_of_files.values())), str(path))
+        _refuse_installed(found, str(path))
         _of_files[file] = found
     return _of_files[file]
 
@@ -88,6 +87,8 @@ def _built_in() -> tuple[WireFormat, ...]:
 
 
 def _run(path: Path, file: Path) -> ModuleType:
+    if file.is_dir():
+        raise BrokenFormat(f"{path}: it is a directory")
     if not file.is_file():
         raise BrokenFormat(f"{path}: there is no such file")
     name = f"larksong_format_file_{len(_of_files)}_{file.stem}"
@@ -148,20 +149,31 @@ def _loaded(entry: EntryPoint, what: str) -> WireFormat:
     try:
         found = entry.load()
     except (Exception, SystemExit) as error:
-        raise BrokenFormat(f"{what} cannot be loaded: {_said(error)}") from error
+        raise BrokenFormat(f"{what} cannot be loaded: {_place(error)}{_said(error)}") from error
     return _only_format(found, what) if isinstance(found, ModuleType) else _checked(found, what)
+
+
+def _place(error: BaseException) -> str:
+    """The file and line at which a distribution's module failed, where it got so far."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename]
+    return f"{own[-1].filename}, line {own[-1].lineno}: " if own else ""
 
 
 # -- what is wrong with one
 
 
 def _only_format(module: ModuleType, what: str) -> WireFormat:
+    if not hasattr(module, "FORMAT") and hasattr(module, "FORMATS"):
+        raise BrokenFormat(f"{what}: it defines FORMATS; one FORMAT a file")
     if not hasattr(module, "FORMAT"):
         raise BrokenFormat(f"{what}: it defines no FORMAT")
     return _checked(module.FORMAT, what)
 
 
 def _checked(found: Any, what: str) -> WireFormat:
+    from larksong.grammars.wire.check import flaw_of  # it needs an engine, and Larksong's own need no check
+
     if not isinstance(found, WireFormat):
         given = f"a class: write {found.__name__}()" if isinstance(found, type) else repr(found)
         raise BrokenFormat(f"{what}: FORMAT must be an object of a subclass of WireFormat, not {given}")
@@ -178,6 +190,16 @@ def _refuse(found: WireFormat, taken: set[str], what: str) -> None:
     for name in (found.name, *found.aliases):
         if name in taken:
             raise BrokenFormat(f"{what}: another wire format has the name {name!r} already; choose another")
+
+
+def _refuse_installed(found: WireFormat, what: str) -> None:
+    for entry in _entries():
+        if entry.name in (found.name, *found.aliases):
+            whose = f"the installed distribution {entry.dist.name}" if entry.dist else "a distribution"
+            raise BrokenFormat(
+                f"{what}: {whose} has the wire format {entry.name!r} already: "
+                "uninstall it or leave out the file"
+            )
 
 
 def _said(error: BaseException) -> str:

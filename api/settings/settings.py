@@ -39,7 +39,9 @@ def _listed(text: str) -> list[str]:
 def _paths(value: Any) -> Any:
     """Paths with commas between them, also in each of several flags."""
     given = value if isinstance(value, list | tuple) else [value]
-    return [path for each in given for path in _listed(str(each))]
+    return [
+        path for each in given for path in (_listed(str(each)) if isinstance(each, str | Path) else [each])
+    ]
 
 
 class Settings(ExllamaV3Fields, SchemaFields):

@@ -1,4 +1,4 @@
-"""What is wrong with a declaration, as far as that can be seen without a model's text."""
+"""What is wrong with a format, as far as that can be seen without a model's text."""
 
 from __future__ import annotations
 
@@ -12,41 +12,46 @@ from larksong.engine.grammar.attributes import Carry
 from larksong.engine.grammar.grammar import Rule, Terminal
 from larksong.engine.vocabulary import Vocabulary
 from larksong.grammars.wire.check_attributes import attribute_flaws
+from larksong.grammars.wire.check_reading import reading_flaws
 from larksong.grammars.wire.declaration import FormatDeclaration
 from larksong.grammars.wire.template import template_rules
+from larksong.grammars.wire.wire_format import WireFormat
 
 _KNOWN = frozenset({"SECTION", "CALL", "FUNCTION", "ARGUMENTS", "SEPARATOR"})
 _NEEDED = ("calls", "CALL", "FUNCTION", "ARGUMENTS")
-LETTERS = Vocabulary(
+_LETTERS = Vocabulary(
     tokens=(*(bytes([byte]) for byte in range(256)), b""),
     special={"<end>": 256},
     eos_ids=frozenset({256}),
     width=257,
 )
-"""a vocabulary of single bytes: every marker is letters"""
+"""single bytes: every marker is letters"""
 
 
-def flaw_of(format: FormatDeclaration) -> str:
+def flaw_of(format: WireFormat) -> str:
     """What keeps a format from being used, in a sentence; "" where nothing does."""
-    return next(chain(attribute_flaws(format), _marker_flaws(format), _template_flaws(format)), "")
+    declared = chain(attribute_flaws(format), _marker_flaws(format), _template_flaws(format))
+    return next(chain(declared, reading_flaws(format, _LETTERS)), "")
 
 
 def _marker_flaws(format: FormatDeclaration) -> Iterator[str]:
     for method in ("markers", "open_markers"):
-        found: Any = getattr(format, method)(LETTERS)
+        found: Any = getattr(format, method)(_LETTERS)
         if not isinstance(found, Iterable) or isinstance(found, dict | str):
             yield f"{method} must return a list of terminals"
             return
         for each in found:
             if not isinstance(each, Terminal):
                 yield f"{method} must return a list of terminals; it has {each!r}"
-            elif isinstance(each.definition, str):
-                yield f"{each.name}: write Literal({each.definition!r})"
+                return
+            definition: Any = each.definition
+            if isinstance(definition, str):
+                yield f"{each.name}: write Literal({definition!r})"
 
 
 def _template_flaws(format: FormatDeclaration) -> Iterator[str]:
-    strict = {each.name: each for each in format.markers(LETTERS)}
-    open_ = strict | {each.name: each for each in format.open_markers(LETTERS)}
+    strict = {each.name: each for each in format.markers(_LETTERS)}
+    open_ = strict | {each.name: each for each in format.open_markers(_LETTERS)}
     for field, template, own in (
         ("template", format.template, strict),
         ("open_template", format.open_template or format.template, open_),

@@ -23,10 +23,11 @@ _ALIKE = 0.82
 
 def attribute_flaws(format: FormatDeclaration) -> Iterator[str]:
     """What is wrong with them, in a sentence each."""
-    needed, texts, tuples = _NEEDED, _TEXTS, _TUPLES
+    needed, texts, tuples = [*_NEEDED], [*_TEXTS], [*_TUPLES]
     if isinstance(format, ElementFormat):
-        needed = (*needed, *_NEEDED_OF_ELEMENTS, *_TUPLES_OF_ELEMENTS)
-        texts, tuples = (*texts, *_TEXTS_OF_ELEMENTS), (*tuples, *_TUPLES_OF_ELEMENTS)
+        needed += (*_NEEDED_OF_ELEMENTS, *_TUPLES_OF_ELEMENTS)
+        texts += _TEXTS_OF_ELEMENTS
+        tuples += _TUPLES_OF_ELEMENTS
     yield from _misspelled(format)
     for name in needed:
         if getattr(format, name, None) is None:

@@ -165,7 +165,23 @@ def test_an_installed_format_is_known_by_its_name(folder: Path) -> None:
     assert json.loads(done.stdout)["tool_calls"][0]["function"]["name"] == "f", done.stderr
 
 
+def test_a_file_of_a_format_that_is_installed_is_refused(
+    folder: Path, known_anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(installed(folder, "[larksong.formats]\ntoy = my_format\n"))
+    with pytest.raises(
+        BrokenFormat, match="the installed distribution toy-formats has the wire format 'toy'"
+    ):
+        add_format_file(folder / "my_format.py")
+
+
+def test_a_directory_is_no_format_file(tmp_path: Path) -> None:
+    with pytest.raises(BrokenFormat, match="it is a directory"):
+        add_format_file(tmp_path)
+
+
 BROKEN = {
+    "raising = raising": "raising.py, line 2: ValueError: why",
     "toy = nothing_of_this_name": "cannot be loaded: ModuleNotFoundError: No module named 'nothing_of_this_name'",
     "other = my_format": "its name is 'toy', which the entry point must have, too",
     "toy = my_format:Toy": "FORMAT must be an object of a subclass of WireFormat, not a class: write Toy()",
@@ -191,6 +207,7 @@ def test_a_broken_distribution_is_named_and_keeps_no_other_from_working(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    (folder / "raising.py").write_text("\nraise ValueError('why')\n")
     (folder / "taken.py").write_text(FORMAT.replace('name = "toy"', 'name = "hermes"'))
     monkeypatch.syspath_prepend(installed(folder, f"[larksong.formats]\n{entry}\n"))
     monkeypatch.delitem(sys.modules, "my_format", raising=False)
@@ -227,6 +244,7 @@ def test_of_two_distributions_with_one_name_the_first_is_used(
 WRONG = {
     "no file": (None, "my.py: there is no such file"),
     "no FORMAT": ("x = 1\n", "my.py: it defines no FORMAT"),
+    "several formats": ("FORMATS = ()\n", "my.py: it defines FORMATS; one FORMAT a file"),
     "another kind": ("FORMAT = 3\n", "FORMAT must be an object of a subclass of WireFormat, not 3"),
     "a class": (FORMAT.replace("Toy()", "Toy"), "not a class: write Toy()"),
     "an exception": ("\n\nraise ValueError('why\\nnot')\n", "my.py, line 3: ValueError: why not"),
@@ -302,6 +320,30 @@ WRONG = {
     "a terminal that is not declared": (
         FORMAT.replace("%declare CALL SEPARATOR", "%declare CALL"),
         "(a terminal? then it belongs into %declare)",
+    ),
+    "another end than is rendered": (
+        FORMAT.replace('{arguments_text(arguments)}@end"', '{arguments_text(arguments)}@stop"'),
+        "my.py: what render_calls writes is not read by the template: refused at byte 36 of '@call get_w",
+    ),
+    "an end that closes no call": (
+        FORMAT.replace('closing("CALL_CLOSE"', 'carrying("CALL_CLOSE"'),
+        "my.py: what render_calls writes is read as other calls by the template: '@call get_w",
+    ),
+    "another separator than is rendered": (
+        FORMAT.replace(
+            "    def render_call(",
+            "    def render_calls(self, calls):\n"
+            '        return ", ".join(self.render_call(*call) for call in calls)\n\n    def render_call(',
+        ),
+        "my.py: what render_calls writes is not read by the template: refused at byte",
+    ),
+    "a template that can be read in two ways": (
+        FORMAT.replace("calls: call\n", "calls: call | other\nother: call\n"),
+        "my.py: Lark cannot read its template: Reduce/Reduce collision",
+    ),
+    "a bad regular expression": (
+        FORMAT.replace("    Literal,", "    Literal,\n    Pattern,").replace('Literal(" ")', 'Pattern("(")'),
+        "my.py: InvalidPattern: unterminated group at offset 0",
     ),
     "an exception in a method": (FORMAT.replace('Literal(" ")', "nothing"), "NameError: name 'nothing'"),
 }
