@@ -8,7 +8,7 @@ from itertools import combinations
 from larksong.grammars.schema.document import ANY, NEVER, Origin
 from larksong.grammars.schema.drafts import Contains, Draft, Scopes
 from larksong.grammars.schema.node_graph import NodeGraph
-from larksong.grammars.schema.shapes import ArrayShape, EnumShape, ItemClass, Node
+from larksong.grammars.schema.shapes import ArrayShape, EnumShape, ItemClass
 from larksong.grammars.schema.unenforceable import CannotEnforce
 
 _MAX_COUNTED = 200
@@ -129,8 +129,3 @@ def _of_kinds(
             yield each.schema
         elif each.maximum is not None:
             yield graph.negated(each.schema, graph.rooted(draft.blame["contains"]))
-
-
-def places_of(shape: ArrayShape) -> list[tuple[Node, ...]]:
-    """The nodes of each place of the prefix, then of all others."""
-    return [tuple(item.node for item in each) for each in (*shape.prefix, shape.items)]
